@@ -1,0 +1,1 @@
+"""auxeval: evaluate language models with fewer gold labels and honest error bars."""

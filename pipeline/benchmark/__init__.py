@@ -1,0 +1,1 @@
+"""Items in: readers, presets, the embedded benchmark, and grading φ(y, g)."""

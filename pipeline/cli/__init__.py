@@ -1,0 +1,1 @@
+"""The `auxeval` command: parse, call, print."""

@@ -1,0 +1,1 @@
+"""What to ask whom for each item: prompts, reply schemas, stages, the collector."""

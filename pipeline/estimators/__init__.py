@@ -1,0 +1,32 @@
+"""The mathematics: arrays in, frozen dataclasses out. NumPy, SciPy and scikit-learn only.
+
+Names are loaded on first use, so that importing this package costs NumPy alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.estimators.results import Estimate as Estimate
+    from pipeline.estimators.results import Profile as Profile
+
+_EXPORTS: dict[str, tuple[str, ...]] = {
+    "results": ("Estimate", "Profile"),
+}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,36 @@
+"""Cluster-robust variance of a weighted sum, from one partition of the items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["cluster_index", "cluster_variance"]
+
+
+def cluster_index(clusters: ArrayLike, n: int) -> tuple[NDArray[np.intp], int]:
+    """Cluster labels as 0..C-1 and their number C.
+
+    Raises:
+        ValueError: wrong length, or fewer than two clusters (no variance can be estimated from one).
+    """
+    labels: NDArray[Any] = np.asarray(clusters)
+    if labels.shape != (n,):
+        raise ValueError(f"clusters must have shape ({n},), got {labels.shape}")
+    levels, index = np.unique(labels, return_inverse=True)
+    if len(levels) < 2:
+        raise ValueError("clusters must name at least 2 clusters: one cluster gives no standard error")
+    return index.astype(np.intp), len(levels)
+
+
+def cluster_variance(contributions: NDArray[np.float64], clusters: ArrayLike) -> tuple[float, int]:
+    """Variance of Σ_i u_i where whole clusters are independent, and its degrees of freedom.
+
+    V = C/(C − 1) · Σ_c (Σ_{i∈c} u_i)², df = C − 1; ``contributions`` u (n,) are centred influence values
+    already divided by n (or multiplied by their weights).
+    """
+    index, count = cluster_index(clusters, len(contributions))
+    sums = np.bincount(index, weights=contributions, minlength=count)
+    return float(count / (count - 1) * np.sum(sums**2)), count - 1

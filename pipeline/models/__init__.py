@@ -1,0 +1,1 @@
+"""One model call: request to reply, with cache, single flight, limits, budget and retries."""

@@ -1,0 +1,1 @@
+"""Estimates to terminal, HTML and plots."""

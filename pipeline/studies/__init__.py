@@ -1,0 +1,1 @@
+"""Simulations and tables of the papers, and studies on real tables."""

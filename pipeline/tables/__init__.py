@@ -1,0 +1,1 @@
+"""Tidy tables: schemas, Parquet store, signal assembly, imports from other tools."""
