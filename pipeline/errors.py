@@ -1,12 +1,12 @@
 """Every error a user can cause, each with the exit code of the command line.
 
-    AuxevalError            1  something went wrong
-    ├── InputError          2  the user's input is wrong: nothing was asked of any model
-    │   ├── ConfigError     2  a run configuration that cannot be used
-    │   ├── DataError       2  a benchmark, table or label file that cannot be used
-    │   ├── ReplayMissError 2  a replay needs a response that was not recorded
-    │   └── RunLockedError  2  the run is already open elsewhere
-    └── StoppedEarly        3  a run stopped before its end and can be resumed
+AuxevalError            1  something went wrong
+├── InputError          2  the user's input is wrong: nothing was asked of any model
+│   ├── ConfigError     2  a run configuration that cannot be used
+│   ├── DataError       2  a benchmark, table or label file that cannot be used
+│   ├── ReplayMissError 2  a replay needs a response that was not recorded
+│   └── RunLockedError  2  the run is already open elsewhere
+└── StoppedEarly        3  a run stopped before its end and can be resumed
 """
 
 from __future__ import annotations
