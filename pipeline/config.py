@@ -50,7 +50,9 @@ PresetName = Literal[
     "embedded", "gsm8k", "math500", "aime2025", "gpqa-diamond", "mmlu", "scienceqa", "winogrande",
     "hellaswag", "truthfulqa", "arc-challenge", "custom",
 ]  # fmt: skip
-StageName = Literal["answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores"]  # fmt: skip
+StageName = Literal[
+    "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores"
+]  # fmt: skip
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
