@@ -1,1 +1,134 @@
-"""The `auxeval` command: parse, call, print."""
+"""The `auxeval` command: one file per subcommand, loaded only when it is called."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "run": ("run", "Collect, assemble, estimate, report."),
+    "resume": ("resume", "Carry on where a run stopped; asks nothing twice."),
+    "replay": ("replay", "The same run from recorded responses alone, without network."),
+    "plan": ("plan", "What a run would do and cost; how many labels a half-width needs."),
+    "estimate": ("estimate", "Estimators on your own CSV, JSONL or Parquet table."),
+    "report": ("report", "(Re)build the report of a run."),
+    "compare": ("compare", "Paired comparison of two runs on shared items."),
+    "runs": ("runs", "What runs there are."),
+    "study": ("study", "Reproduce a table or figure of the papers."),
+    "import": ("imports", "Other tools' results into our tables."),
+    "labels": ("labels", "The items that need gold labels, out to a CSV and back."),
+    "export": ("export", "The responses of a run as one portable file."),
+    "cache": ("cache", "Care of the response cache."),
+    "config": ("config", "Check a configuration file."),
+    "doctor": ("doctor", "Check keys, models, prices, cache and disk."),
+}
+
+
+class _LazyGroup(click.Group):
+    """Lists every subcommand with its one line, and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"pipeline.cli.{_COMMANDS[cmd_name][0]}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; see auxeval --help"
+            raise click.UsageError(f"no such command {args[0]!r}{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"auxeval {version('auxeval')}")
+        ctx.exit()
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-v", "--verbose", count=True, help="Log more to stderr; twice for debug.")
+@click.option("--log-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the log to a file as well.")
+@click.option(
+    "--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Show the version."
+)
+def _auxeval(verbose: int, log_file: Path | None) -> None:
+    """Evaluate language models with fewer gold labels and honest error bars."""
+    _set_up_logging(verbose, log_file)
+
+
+def _set_up_logging(verbose: int, log_file: Path | None) -> None:
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    if log_file is not None:
+        handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
+    logging.basicConfig(level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for name in ("LiteLLM", "litellm", "httpx", "httpcore", "openai", "aiohttp", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _fail(message: str, code: int) -> int:
+    """One line on stderr, free of control characters."""
+    line = " ".join(message.split())
+    click.echo("auxeval: " + "".join(c if c.isprintable() else "?" for c in line), err=True)
+    return code
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point: runs one command and exits with 0, 1 (internal error), 2 (bad input) or 3 (stopped, resumable)."""
+    sys.exit(_run(argv))
+
+
+def _run(argv: list[str] | None) -> int:
+    from pipeline.errors import AuxevalError, StoppedEarly
+
+    try:
+        result: Any = _auxeval.main(args=argv, prog_name="auxeval", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.UsageError as error:
+        where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        return _fail(error.format_message() + where, 2)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("interrupted", 130)
+    except StoppedEarly as error:
+        _fail(str(error), 3)
+        if error.resume_command:
+            click.echo(error.resume_command, err=True)
+        return error.exit_code
+    except AuxevalError as error:
+        return _fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing to say, and nothing to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        logging.getLogger(__name__).debug("internal error", exc_info=True)
+        return _fail(
+            f"internal error: {type(error).__name__}: {error} (run with -vv for the traceback, and please report it)", 1
+        )
