@@ -9,11 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipeline.estimators.localities import Categorical as Categorical
+    from pipeline.estimators.localities import Gaussian as Gaussian
+    from pipeline.estimators.localities import Ordinal as Ordinal
+    from pipeline.estimators.localities import rule_of_thumb_bandwidth as rule_of_thumb_bandwidth
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
+    from pipeline.estimators.signals import fill_missing_signals as fill_missing_signals
+    from pipeline.estimators.signals import standardize_signals as standardize_signals
 
 _EXPORTS: dict[str, tuple[str, ...]] = {
     "results": ("Estimate", "Profile"),
+    "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
+    "signals": ("fill_missing_signals", "standardize_signals"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 

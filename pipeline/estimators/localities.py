@@ -1,0 +1,300 @@
+"""Where on the profile an item counts: kernels, bandwidths, default points and normalised weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Categorical",
+    "Gaussian",
+    "Locality",
+    "Ordinal",
+    "ProfileAxis",
+    "normalise_log_kernel",
+    "resolve_axis",
+    "rule_of_thumb_bandwidth",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Weight exp(−½((Z − z)/h)²).
+
+    Attributes:
+        bandwidth: h > 0 in the units of z; one number, or one per profile column.
+    """
+
+    bandwidth: float | Sequence[float]
+
+    def __post_init__(self) -> None:
+        widths = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
+        if widths.ndim != 1 or not np.all(np.isfinite(widths)) or np.any(widths <= 0.0):
+            raise ValueError(f"bandwidth must be positive and finite, got {self.bandwidth!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal:
+    """Weight (1 − |Z − g|/b)₊ for ordered numeric levels.
+
+    Attributes:
+        span: b > 0 in level units; 2 gives the neighbouring integer level half the weight.
+    """
+
+    span: float = 2
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.span) or self.span <= 0.0:
+            raise ValueError(f"span must be positive and finite, got {self.span!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """Weight 1(Z = g)."""
+
+
+Locality: TypeAlias = Gaussian | Ordinal | Categorical
+
+
+def rule_of_thumb_bandwidth(z: ArrayLike, multiplier: float = 1.5) -> Any:
+    """h₀ = multiplier · 1.06 · sd(z) · M^(−1/5), with the population sd (ddof 0).
+
+    Args:
+        z: (M,) or (M, q) finite numbers.
+        multiplier: positive factor; 1.5 is the default of every profile.
+
+    Returns:
+        A float for (M,), an array (q,) for (M, q): the same exponent for any q.
+
+    Raises:
+        ValueError: z empty, not finite or constant.
+    """
+    values = np.asarray(z, dtype=np.float64)
+    if values.ndim not in (1, 2) or len(values) == 0:
+        raise ValueError(f"z must have shape (M,) or (M, q) with M >= 1, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError("z has non-finite values; every pool item needs a profile value")
+    if not np.isfinite(multiplier) or multiplier <= 0.0:
+        raise ValueError(f"multiplier must be positive, got {multiplier!r}")
+    spread = values.std(axis=0)
+    if np.any(spread <= 0.0):
+        raise ValueError("z is constant, so there is no continuous profile; use lace_mean or Categorical()")
+    width = multiplier * 1.06 * spread * len(values) ** -0.2
+    return float(width) if values.ndim == 1 else width
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileAxis:
+    """A profile made numeric: one locality per column, categorical levels as codes.
+
+    Attributes:
+        z: (M, q) pool values; categorical columns hold level codes 0, 1, ...
+        points: (G, q) profile points in the same numbers; −1 for a level the pool does not have.
+        at: the points as the caller reads them, (G,) or (G, q).
+        localities: one per column; Gaussian bandwidths are single numbers here.
+        levels: per column the sorted levels of a categorical column, else None.
+    """
+
+    z: FloatArray
+    points: FloatArray
+    at: NDArray[Any]
+    localities: tuple[Locality, ...]
+    levels: tuple[NDArray[Any] | None, ...]
+
+    @property
+    def discrete(self) -> bool:
+        """Whether no column is continuous."""
+        return not any(isinstance(locality, Gaussian) for locality in self.localities)
+
+    @property
+    def categorical(self) -> bool:
+        """Whether every column is categorical."""
+        return all(isinstance(locality, Categorical) for locality in self.localities)
+
+    def log_kernel(self, values: FloatArray, points: FloatArray | None = None, multiple: float = 1.0) -> FloatArray:
+        """Logarithm of the product kernel, (G, m); −inf out of reach.
+
+        Args:
+            values: (m, q) rows of ``z``.
+            points: (G, q) other points; None means the axis's own.
+            multiple: widens Gaussian bandwidths and ordinal spans.
+        """
+        anchors = self.points if points is None else points
+        total: FloatArray | None = None
+        for column, locality in enumerate(self.localities):
+            part = _log_kernel_column(values[:, column], anchors[:, column], locality, multiple)
+            total = part if total is None else np.add(total, part, out=total)
+        assert total is not None
+        return total
+
+    def weights(self, values: FloatArray, points: FloatArray | None = None, multiple: float = 1.0) -> FloatArray:
+        """Weights (G, m) that sum to 1 over ``values``; a row of zeros where nothing is in reach."""
+        return normalise_log_kernel(self.log_kernel(values, points, multiple))
+
+
+def _log_kernel_column(values: FloatArray, points: FloatArray, locality: Locality, multiple: float) -> FloatArray:
+    if isinstance(locality, Gaussian):
+        scale = 1.0 / (float(np.asarray(locality.bandwidth).reshape(-1)[0]) * multiple)
+        out = np.subtract.outer(points, values)
+        out *= scale
+        np.multiply(out, out, out=out)
+        out *= -0.5
+        return out
+    if isinstance(locality, Ordinal):
+        share = np.abs(np.subtract.outer(points, values))
+        share /= -float(locality.span) * multiple
+        share += 1.0
+        np.maximum(share, 0.0, out=share)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(share, out=share))
+    return np.where(np.equal.outer(points, values), 0.0, -np.inf)
+
+
+def normalise_log_kernel(log_kernel: FloatArray) -> FloatArray:
+    """exp(log k − max) over the last axis, divided by its sum; zeros where everything is −inf. Works in place."""
+    if log_kernel.shape[-1] == 0:
+        return log_kernel
+    top = log_kernel.max(axis=-1, keepdims=True)
+    log_kernel -= np.where(np.isfinite(top), top, 0.0)
+    weights = np.exp(log_kernel, out=log_kernel)
+    total = weights.sum(axis=-1, keepdims=True)
+    weights /= np.where(total > 0.0, total, 1.0)
+    return weights
+
+
+def resolve_axis(
+    z: ArrayLike,
+    at: ArrayLike | None = None,
+    locality: Locality | Sequence[Locality] | None = None,
+    *,
+    count: int = 20,
+) -> ProfileAxis:
+    """Profile values, points and localities as numbers.
+
+    Args:
+        z: (M,) or (M, q) numbers, booleans or strings.
+        at: profile points; None means ``count`` points from the 5th to the 95th percentile (continuous) or the
+            sorted levels (discrete).
+        locality: one locality for all columns, a sequence with one per column, or None: strings and booleans
+            become Categorical, numbers Gaussian with the rule-of-thumb bandwidth.
+        count: number of default points of a continuous profile.
+
+    Raises:
+        ValueError: wrong shapes, missing or non-finite values, several columns without ``at``.
+    """
+    columns = _columns(z, "z")
+    kinds = _resolve_localities(columns, locality)
+    if at is None and len(columns) > 1:
+        raise ValueError(f"a profile over {len(columns)} columns needs explicit points: pass at with shape (G, q)")
+    coded, levels = [], []
+    for column, kind in zip(columns, kinds, strict=True):
+        codes, known = _encode(column, kind)
+        coded.append(codes)
+        levels.append(known)
+    shown: NDArray[Any]
+    if at is None:
+        shown = default_points(columns[0], kinds[0], count)
+        points = [_points_as_numbers(shown, kinds[0], levels[0])]
+    else:
+        shown = np.atleast_1d(np.asarray(at))
+        rows = _columns(shown if len(columns) == 1 or shown.ndim == 2 else shown[None, :], "at")
+        if len(rows) != len(columns):
+            raise ValueError(f"at must have shape (G, {len(columns)}) like z, got {np.asarray(at).shape}")
+        points = [_points_as_numbers(*triple) for triple in zip(rows, kinds, levels, strict=True)]
+        shown = shown.reshape(len(rows[0]), -1) if len(columns) > 1 else rows[0]
+    return ProfileAxis(
+        np.ascontiguousarray(np.stack(coded, axis=1)) if len(coded) > 1 else coded[0][:, None],
+        np.stack(points, axis=1),
+        shown,
+        kinds,
+        tuple(levels),
+    )
+
+
+def default_points(z: NDArray[Any], locality: Locality, count: int = 20) -> NDArray[Any]:
+    """``count`` evenly spaced points between the 5th and 95th percentile, or the sorted levels."""
+    if isinstance(locality, Gaussian):
+        low, high = np.quantile(z, (0.05, 0.95))
+        return np.linspace(low, high, count)
+    return np.unique(z)
+
+
+def _columns(z: ArrayLike, name: str) -> list[NDArray[Any]]:
+    values = np.asarray(z)
+    if values.ndim not in (1, 2) or len(values) == 0 or 0 in values.shape:
+        raise ValueError(f"{name} must have shape (M,) or (M, q) with at least one row, got {values.shape}")
+    if values.ndim == 1:
+        return [_clean_column(values, name)]
+    return [_clean_column(values[:, column], name) for column in range(values.shape[1])]
+
+
+def _clean_column(column: NDArray[Any], name: str) -> NDArray[Any]:
+    if column.dtype.kind == "O":
+        entries = column.tolist()
+        if any(entry is None or entry != entry for entry in entries):
+            raise ValueError(f"{name} has missing values; every pool item needs a profile value")
+        column = np.asarray([str(entry) for entry in entries] if _any_text(entries) else entries)
+    if column.dtype.kind in "USb":
+        return column
+    if column.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must hold numbers, booleans or strings, got dtype {column.dtype}")
+    column = column.astype(np.float64) if column.dtype.kind == "f" else column
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise ValueError(f"{name} has non-finite values; every pool item needs a profile value")
+    return column
+
+
+def _any_text(entries: list[Any]) -> bool:
+    return any(isinstance(entry, str) for entry in entries)
+
+
+def _resolve_localities(
+    columns: list[NDArray[Any]], locality: Locality | Sequence[Locality] | None
+) -> tuple[Locality, ...]:
+    q = len(columns)
+    if locality is None:
+        return tuple(
+            Categorical() if column.dtype.kind in "USb" else Gaussian(rule_of_thumb_bandwidth(column))
+            for column in columns
+        )
+    if isinstance(locality, Gaussian):
+        widths = (
+            np.broadcast_to(np.atleast_1d(np.asarray(locality.bandwidth, dtype=np.float64)), (q,))
+            if (np.size(locality.bandwidth) in (1, q))
+            else None
+        )
+        if widths is None:
+            raise ValueError(f"Gaussian needs one bandwidth or {q} of them, got {np.size(locality.bandwidth)}")
+        return tuple(Gaussian(float(width)) for width in widths)
+    if isinstance(locality, Ordinal | Categorical):
+        return (locality,) * q
+    kinds = tuple(locality)
+    if len(kinds) != q or not all(isinstance(kind, Gaussian | Ordinal | Categorical) for kind in kinds):
+        raise ValueError(f"locality must be one locality or {q} of them (one per column of z), got {locality!r}")
+    return kinds
+
+
+def _encode(column: NDArray[Any], locality: Locality) -> tuple[FloatArray, NDArray[Any] | None]:
+    if isinstance(locality, Categorical):
+        levels, codes = np.unique(column, return_inverse=True)
+        return codes.reshape(-1).astype(np.float64), levels
+    if column.dtype.kind in "US":
+        raise ValueError(f"z holds strings, which need Categorical(), not {type(locality).__name__}")
+    return column.astype(np.float64), None
+
+
+def _points_as_numbers(points: NDArray[Any], locality: Locality, levels: NDArray[Any] | None) -> FloatArray:
+    if levels is None:
+        if points.dtype.kind in "US":
+            raise ValueError(f"at holds strings, but the profile is {type(locality).__name__}")
+        return points.astype(np.float64)
+    if (points.dtype.kind in "US") != (levels.dtype.kind in "US"):
+        raise ValueError(f"at must hold levels of z (such as {levels[0]!r}), got {points.dtype} values")
+    position = np.clip(np.searchsorted(levels, points), 0, len(levels) - 1)
+    return np.where(levels[position] == points, position, -1).astype(np.float64)

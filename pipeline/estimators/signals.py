@@ -1,0 +1,83 @@
+"""Signals made ready: missing values filled with an indicator, and one scale for the ridge."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["fill_missing_signals", "scale_of", "standardize_signals"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Fill non-finite signals with their pool mean and append 0/1 indicators of where they were missing.
+
+    No row is dropped: dropping would change the target.
+
+    Args:
+        signals: (M, K) or (M,) numbers; NaN or infinite where missing.
+        min_share: an indicator column is appended for a signal missing in at least this share of the pool, in [0, 1]
+            (and never for a signal that is complete).
+
+    Returns:
+        filled: (M, K + J) finite numbers, the J indicators last.
+        indicator_index: (J,) for each indicator the column of the signal it belongs to.
+
+    Raises:
+        ValueError: wrong shape, ``min_share`` outside [0, 1], or a signal without a single finite value.
+    """
+    if not 0.0 <= min_share <= 1.0:
+        raise ValueError(f"min_share must lie in [0, 1], got {min_share!r}")
+    values = np.array(signals, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) == 0:
+        raise ValueError(f"signals must have shape (M, K) with M >= 1, got {np.shape(signals)}")
+    missing = ~np.isfinite(values)
+    share = missing.mean(axis=0)
+    if np.any(share == 1.0):
+        raise ValueError(f"signal column {int(np.argmax(share == 1.0))} has no finite value; leave it out")
+    values[missing] = 0.0
+    with np.errstate(over="ignore"):
+        shift = values.sum(axis=0) / (~missing).sum(axis=0)
+    values[missing] = np.broadcast_to(shift, values.shape)[missing]
+    index = np.flatnonzero((share > 0.0) & (share >= min_share))
+    return np.concatenate([values, missing[:, index].astype(np.float64)], axis=1), index
+
+
+def scale_of(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pool mean and population sd (K,) of each signal; an sd of 0, up to rounding, becomes 1."""
+    centre = signals.mean(axis=0)
+    spread = signals.std(axis=0)
+    # A constant column leaves a rounding residue of the size of its offset: it must not be blown up to unit sd.
+    rounding = 1e-13 * np.maximum(np.abs(centre), np.abs(signals).max(axis=0, initial=0.0))
+    return centre, np.where(spread > rounding, spread, 1.0)
+
+
+def standardize_signals(signals: ArrayLike) -> FloatArray:
+    """(S − pool mean)/pool sd, column by column; a constant column becomes 0.
+
+    Args:
+        signals: (M, K) or (M,) finite numbers.
+
+    Returns:
+        (M, K).
+
+    Raises:
+        ValueError: wrong shape or non-finite values (``fill_missing_signals`` first).
+    """
+    values = np.asarray(signals, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) == 0:
+        raise ValueError(f"signals must have shape (M, K) with M >= 1, got {np.shape(signals)}")
+    if not np.isfinite(values).all():
+        raise ValueError("signals have non-finite values; use fill_missing_signals first")
+    if values.shape[1] == 0:
+        return values.copy()
+    centre, spread = scale_of(values)
+    scaled = values - centre
+    scaled /= spread
+    scaled[:, values.max(axis=0) == values.min(axis=0)] = 0.0
+    return scaled

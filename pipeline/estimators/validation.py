@@ -1,0 +1,163 @@
+"""Arrays checked at the door: shapes, missing values and which labels may be read."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaincc, kolmogorov
+
+__all__ = [
+    "check_labeled",
+    "check_outcome",
+    "check_probabilities",
+    "check_signals",
+    "is_binary",
+    "labels_differ_on_profile",
+    "warn_if_labels_not_random",
+    "warn_if_unscaled",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def check_signals(signals: ArrayLike, rows: int | None = None, name: str = "signals") -> FloatArray:
+    """``signals`` as finite float64 (M, K); a vector is one signal.
+
+    Raises:
+        ValueError: wrong shape, or non-finite values (``fill_missing_signals`` is the stated way in).
+    """
+    values = np.asarray(signals, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or (rows is not None and len(values) != rows):
+        expected = "(M, K)" if rows is None else f"({rows}, K)"
+        raise ValueError(f"{name} must have shape {expected}, got {np.shape(signals)}")
+    if not np.isfinite(values).all():
+        column = int(np.argmin(np.isfinite(values).all(axis=0)))
+        raise ValueError(f"{name} have non-finite values (column {column}); use fill_missing_signals first")
+    return values
+
+
+def check_labeled(labeled: ArrayLike | None, y: FloatArray) -> BoolArray:
+    """The labeled set as (M,) booleans; None means where ``y`` is finite.
+
+    Raises:
+        ValueError: wrong shape, not boolean, or a labeled item whose ``y`` is not finite.
+    """
+    if labeled is None:
+        return np.asarray(np.isfinite(y))
+    mask: NDArray[Any] = np.asarray(labeled)
+    if mask.shape != y.shape:
+        raise ValueError(f"labeled must have shape {y.shape}, got {mask.shape}")
+    if mask.dtype != np.bool_:
+        if mask.dtype.kind not in "iuf" or not np.isin(mask, (0, 1)).all():
+            raise ValueError(f"labeled must be boolean, got dtype {mask.dtype}")
+        mask = mask.astype(np.bool_)
+    if not np.isfinite(y[mask]).all():
+        raise ValueError(f"y is missing at {int((~np.isfinite(y[mask])).sum())} labeled items")
+    return mask
+
+
+def check_outcome(y: ArrayLike, labeled: ArrayLike | None, rows: int | None = None) -> tuple[FloatArray, BoolArray]:
+    """(y with NaN outside the labeled set, the labeled set); ``y`` outside ``labeled`` is never read.
+
+    Raises:
+        ValueError: wrong shapes, non-finite labels, or no label at all.
+    """
+    values = np.asarray(y)
+    if values.dtype.kind == "O":
+        values = np.array([np.nan if entry is None else entry for entry in values.reshape(-1)]).reshape(values.shape)
+    values = values.astype(np.float64)
+    if values.ndim != 1 or (rows is not None and len(values) != rows):
+        raise ValueError(f"y must have shape ({'M' if rows is None else rows},), got {values.shape}")
+    mask = check_labeled(labeled, values)
+    if not mask.any():
+        raise ValueError("no labeled item: y has no finite value in the labeled set")
+    return np.where(mask, values, np.nan), mask
+
+
+def check_probabilities(probabilities: ArrayLike | None, rows: int) -> FloatArray | None:
+    """Label inclusion probabilities (M,) in (0, 1], or None for equal ones."""
+    if probabilities is None:
+        return None
+    values = np.asarray(probabilities, dtype=np.float64)
+    if values.shape != (rows,):
+        raise ValueError(f"inclusion_probabilities must have shape ({rows},), got {values.shape}")
+    if not (np.isfinite(values).all() and np.all(values > 0.0) and np.all(values <= 1.0)):
+        raise ValueError("inclusion_probabilities must lie in (0, 1]")
+    return values
+
+
+def is_binary(y_labeled: FloatArray) -> bool:
+    """Whether every label is 0 or 1."""
+    return bool(np.all((y_labeled == 0.0) | (y_labeled == 1.0)))
+
+
+def labels_differ_on_profile(z: FloatArray, labeled: BoolArray, categorical: tuple[bool, ...]) -> float:
+    """Smallest p-value, over profile columns, of the hypothesis that L is a random part of T.
+
+    Kolmogorov–Smirnov of L against T \\ L for numeric columns, χ² of the level counts for categorical ones;
+    multiplied by the number of columns (Bonferroni). 1.0 where there is nothing to compare.
+    """
+    n, rest = int(labeled.sum()), int((~labeled).sum())
+    if min(n, rest) < 5:
+        return 1.0
+    tests = (
+        _chi_square_p(z[labeled, column], z[~labeled, column])
+        if discrete
+        else _smirnov_p(z[labeled, column], z[~labeled, column])
+        for column, discrete in enumerate(categorical)
+    )
+    return min(1.0, len(categorical) * min(tests))
+
+
+def _smirnov_p(first: FloatArray, second: FloatArray) -> float:
+    first, second = np.sort(first), np.sort(second)
+    # The distance is attained at a point of the smaller sample, just before or at the jump.
+    right = np.searchsorted(second, first, side="right") / len(second)
+    left = np.searchsorted(second, first, side="left") / len(second)
+    own_right = np.searchsorted(first, first, side="right") / len(first)
+    own_left = np.searchsorted(first, first, side="left") / len(first)
+    distance = float(max(np.abs(own_right - right).max(), np.abs(own_left - left).max()))
+    size = len(first) * len(second) / (len(first) + len(second))
+    return float(kolmogorov(np.sqrt(size) * distance))
+
+
+def _chi_square_p(first: FloatArray, second: FloatArray) -> float:
+    levels = int(max(first.max(), second.max())) + 1
+    table = np.stack([np.bincount(part.astype(np.intp), minlength=levels) for part in (first, second)]).astype(float)
+    table = table[:, table.sum(axis=0) > 0]
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / table.sum()
+    small = expected[0] < 1.0
+    if small.sum() > 1:  # levels too rare for the approximation are tested together
+        table = np.concatenate([table[:, ~small], table[:, small].sum(axis=1, keepdims=True)], axis=1)
+        expected = np.concatenate([expected[:, ~small], expected[:, small].sum(axis=1, keepdims=True)], axis=1)
+    df = table.shape[1] - 1
+    if df < 1:
+        return 1.0
+    return float(gammaincc(df / 2.0, ((table - expected) ** 2 / expected).sum() / 2.0))
+
+
+def warn_if_labels_not_random(p_value: float, threshold: float = 0.001) -> None:
+    """Warn where the labeled items differ from the pool on the profile by more than chance."""
+    if p_value < threshold:
+        warnings.warn(
+            f"labels do not look drawn at random from the pool: labeled and unlabeled items differ on the profile "
+            f"(p = {p_value:.1g}); pass inclusion_probabilities if the draw was unequal",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_unscaled(spread: FloatArray) -> None:
+    """Warn where a pool sd is far from 1, because the ridge is on the standardised scale."""
+    if spread.size and (spread.min() < 0.3 or spread.max() > 3.0):
+        warnings.warn(
+            f"signals have pool standard deviations from {spread.min():.3g} to {spread.max():.3g}, and the ridge is on "
+            "the scale of 1: pass standardize=True or use standardize_signals",
+            UserWarning,
+            stacklevel=4,
+        )
