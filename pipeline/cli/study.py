@@ -1,0 +1,123 @@
+"""`auxeval study`: reproduce a paper's table, or run its protocol on a real one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import click
+
+from pipeline.errors import InputError, StoppedEarly
+
+__all__ = ["command"]
+
+
+@click.command("study")
+@click.argument("name", required=False)
+@click.argument("table", required=False, type=click.Path(path_type=Path))
+@click.option("--reps", type=int, help="Replicates (default: the study's own number).")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
+@click.option("--dask", metavar="ADDRESS", help="Run the replicates on this Dask scheduler instead.")
+@click.option(
+    "--reading",
+    type=click.Choice(["text", "printed"]),
+    default="text",
+    show_default=True,
+    help="Where a paper's text and its printed numbers disagree, which to follow.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here (JSON if it ends in .json), figures beside it; also makes the study resumable.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@click.option("--list", "list_all", is_flag=True, help="List the studies.")
+@click.option("--gold", metavar="COL", help="TABLE's outcome column (known on every row).")
+@click.option("--signals", metavar="COL,…", help="TABLE's signal columns.")
+@click.option(
+    "--profile", metavar="COL[:TYPE]", help="TABLE's profile column; TYPE continuous, ordinal or categorical."
+)
+@click.option("--model", metavar="COL", help="Column that splits TABLE into one cell per value.")
+@click.option("--id", "item", metavar="COL", help="TABLE's item column.")
+def command(name: str | None, table: Path | None, list_all: bool, as_json: bool, **given: Any) -> None:
+    """Run the study NAME, on TABLE where it needs one."""
+    if list_all or name is None:
+        if name is None and not list_all:
+            raise InputError("which study? `auxeval study --list` names them")
+        _print_list(as_json)
+        return
+    from pipeline.studies.registry import StudyOptions, TableColumns, load_study
+    from pipeline.studies.runner import run_study, write_result
+
+    study = load_study(name)
+    signals = tuple(part.strip() for part in (given["signals"] or "").split(",") if part.strip())
+    out = cast(Path | None, given["out"])
+    options = StudyOptions(
+        reps=given["reps"],
+        jobs=given["jobs"],
+        dask=given["dask"],
+        reading=cast(Literal["text", "printed"], given["reading"]),
+        table=table,
+        out=out,
+        seed=given["seed"],
+        progress=_show_progress,
+        columns=TableColumns(given["gold"], signals, given["profile"], given["model"], given["item"]),
+    )
+    line = _command_line(name, table, given)
+    try:
+        result = replace(run_study(study, options), command=line)
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        raise StoppedEarly("stopped; finished replicates are kept", resume_command=line) from None
+    click.echo(result.to_json() if as_json else result.to_text(), nl=False)
+    if out is not None:
+        for path in write_result(result, out):
+            click.echo(f"wrote {path}", err=True)
+
+
+def _print_list(as_json: bool) -> None:
+    from pipeline.studies.registry import study_summaries
+
+    summaries = study_summaries()
+    if as_json:
+        click.echo(json.dumps([{"name": name, "summary": text} for name, text in summaries.items()], indent=2))
+        return
+    width = max(map(len, summaries), default=0)
+    for name, text in summaries.items():
+        click.echo(f"{name.ljust(width)}  {text}")
+
+
+def _command_line(name: str, table: Path | None, given: dict[str, Any]) -> str:
+    """The command as typed, without what does not change the numbers being left to chance."""
+    words = ["auxeval", "study", name, *([str(table)] if table is not None else [])]
+    flags = {
+        "reps": None,
+        "jobs": 1,
+        "dask": None,
+        "reading": "text",
+        "seed": 0,
+        "gold": None,
+        "signals": None,
+        "profile": None,
+        "model": None,
+        "item": None,
+        "out": None,
+    }
+    for flag, default in flags.items():
+        if given[flag] != default:
+            words += ["--id" if flag == "item" else f"--{flag}", str(given[flag])]
+    return shlex.join(words)
+
+
+def _show_progress(label: str, done: int, total: int) -> None:
+    """One line on stderr, rewritten on a terminal, every tenth part otherwise."""
+    if sys.stderr.isatty():
+        click.echo(f"\r{label}: {done}/{total}" + ("\n" if done == total else ""), err=True, nl=False)
+    elif total and (done == total or done % max(total // 10, 1) == 0):
+        click.echo(f"{label}: {done}/{total}", err=True)

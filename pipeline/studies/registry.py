@@ -1,0 +1,127 @@
+"""Which studies exist, by name; each is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+
+from pipeline.errors import InputError
+from pipeline.studies.results import Measured, ResultTable, StudyResult
+
+__all__ = [
+    "Measured",
+    "Progress",
+    "ResultTable",
+    "Study",
+    "StudyOptions",
+    "StudyResult",
+    "TableColumns",
+    "load_study",
+    "study_summaries",
+]
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being counted, done, total)."""
+
+
+def silent(label: str, done: int, total: int) -> None:
+    """The progress of someone who wants none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """Which columns of a user's own table play which part; all optional.
+
+    Attributes:
+        gold: the outcome, known on every row.
+        signals: cheap signals.
+        profile: column, or ``column:continuous|ordinal|categorical``.
+        model: column that splits the table into one cell per value.
+        item: column that names the item.
+    """
+
+    gold: str | None = None
+    signals: tuple[str, ...] = ()
+    profile: str | None = None
+    model: str | None = None
+    item: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    """How a study is run.
+
+    Attributes:
+        reps: replicates; None means the study's own default.
+        jobs: worker processes on this machine.
+        dask: address of a Dask scheduler to use instead.
+        reading: where the paper's text and printed numbers disagree, which one to follow.
+        table: the real table, for studies that need one.
+        out: where the result will be written; checkpoints are kept beside it until then.
+        seed: root of all randomness.
+        progress: called with (label, done, total).
+        columns: which columns of the user's own table to use.
+    """
+
+    reps: int | None = None
+    jobs: int = 1
+    dask: str | None = None
+    reading: Literal["text", "printed"] = "text"
+    table: Path | None = None
+    out: Path | None = None
+    seed: int = 0
+    progress: Progress = silent
+    columns: TableColumns = field(default_factory=TableColumns)
+
+    def checkpoint(self, stage: str) -> Path | None:
+        """The file that keeps finished replicates of ``stage``; None without ``out``."""
+        if self.out is None:
+            return None
+        return self.out.with_name(f"{self.out.name}.{stage}.partial.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A named study.
+
+    Attributes:
+        name: as typed after ``auxeval study``.
+        title: one line that heads the result.
+        summary: one line for ``auxeval study --list``.
+        run: does it.
+        default_reps: replicates when none are asked for.
+        needs_table: whether it must be given a table.
+    """
+
+    name: str
+    title: str
+    summary: str
+    run: Callable[[StudyOptions], StudyResult]
+    default_reps: int
+    needs_table: bool = False
+
+
+_STUDIES: Mapping[str, tuple[str, str]] = {
+    # name: (module:attribute that holds the Study, summary)
+}
+
+
+def study_summaries() -> dict[str, str]:
+    """Every study's name and summary, in the order of the registry; imports none of them."""
+    return {name: summary for name, (_, summary) in _STUDIES.items()}
+
+
+def load_study(name: str) -> Study:
+    """The study of that name; InputError names the closest ones if there is none."""
+    if name not in _STUDIES:
+        close = difflib.get_close_matches(name, _STUDIES, n=3, cutoff=0.4) or list(_STUDIES)
+        raise InputError(f"there is no study {name!r}; did you mean {', '.join(close)}? (auxeval study --list)")
+    module, _, attribute = _STUDIES[name][0].partition(":")
+    study = getattr(import_module(module), attribute)
+    if not isinstance(study, Study):
+        raise TypeError(f"{_STUDIES[name][0]} is not a Study")
+    return study
