@@ -1,0 +1,155 @@
+"""The tidy tables of a run: which columns they have, of what type, and which columns are the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+__all__ = ["REASONS", "SIGNALS", "TABLES", "ProfileKind", "TableSchema", "signals_schema"]
+
+ProfileKind = Literal["continuous", "ordinal", "categorical"]
+
+REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer", "failed", "missing_input")
+"""Why a value is null: the closed list of every ``<column>_reason``."""
+
+SIGNALS = ("judge", "pair_weak", "pair_medium", "pair_strong", "confidence", "disagreement")
+"""The label-free signals of LACE, in the paper's order."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """One table: its key (rows are unique and sorted by it) and all its columns with their types."""
+
+    name: str
+    key: tuple[str, ...]
+    columns: Mapping[str, pl.DataType]
+
+    @property
+    def reason_columns(self) -> tuple[str, ...]:
+        """The columns that hold a reason of the closed list."""
+        return tuple(column for column in self.columns if column.endswith("_reason"))
+
+
+_TEXT, _INT, _REAL, _FLAG = pl.String(), pl.Int32(), pl.Float64(), pl.Boolean()
+
+TABLES: dict[str, TableSchema] = {
+    schema.name: schema
+    for schema in (
+        TableSchema(
+            "items",
+            ("item_id",),
+            {
+                "item_id": _TEXT,
+                "question": _TEXT,
+                "gold": _TEXT,
+                "choices": pl.List(pl.String()),
+                "profile": _REAL,
+                "labeled": _FLAG,
+                "split": _TEXT,
+            },
+        ),
+        TableSchema(
+            "responses",
+            ("item_id", "model", "stage", "draw"),
+            {
+                "item_id": _TEXT,
+                "model": _TEXT,
+                "stage": _TEXT,
+                "draw": _INT,
+                "text": _TEXT,
+                "reasoning": _TEXT,
+                "answer": _TEXT,
+                "confidence": _REAL,
+                "confidence_reason": _TEXT,
+                "phi": _REAL,
+                "phi_reason": _TEXT,
+                "outcome": _TEXT,
+                "finish_reason": _TEXT,
+                "request_key": _TEXT,
+            },
+        ),
+        TableSchema(
+            "preferences",
+            ("item_id", "target", "rater", "pair", "draw", "order"),
+            {
+                "item_id": _TEXT,
+                "target": _TEXT,
+                "rater": _TEXT,
+                "pair": _TEXT,
+                "draw": _INT,
+                "order": _TEXT,
+                "verdict": _TEXT,
+                "verdict_reason": _TEXT,
+                "wins": _FLAG,
+                "request_key": _TEXT,
+            },
+        ),
+        TableSchema(
+            "scores",
+            ("item_id", "target", "rater", "prompt", "candidate", "draw"),
+            {
+                "item_id": _TEXT,
+                "target": _TEXT,
+                "rater": _TEXT,
+                "prompt": _TEXT,
+                "candidate": _INT,
+                "draw": _INT,
+                "score": _REAL,
+                "score_reason": _TEXT,
+                "repaired": _FLAG,
+                "request_key": _TEXT,
+            },
+        ),
+        TableSchema(
+            "taus",
+            ("item_id", "target", "variant", "draw"),
+            {
+                "item_id": _TEXT,
+                "target": _TEXT,
+                "variant": _TEXT,
+                "draw": _INT,
+                "tau": _REAL,
+                "tau_reason": _TEXT,
+                "request_key": _TEXT,
+            },
+        ),
+        TableSchema(
+            "candidates",
+            ("item_id", "target", "candidate"),
+            {
+                "item_id": _TEXT,
+                "target": _TEXT,
+                "candidate": _INT,
+                "answer": _TEXT,
+                "phi": _REAL,
+                "phi_reason": _TEXT,
+                "request_key": _TEXT,
+            },
+        ),
+    )
+}
+
+
+def signals_schema(missing: tuple[str, ...] = (), kind: ProfileKind | None = None) -> TableSchema:
+    """The signals table, with an indicator column per signal named in ``missing``."""
+    columns: dict[str, pl.DataType] = {
+        "item_id": _TEXT,
+        "target": _TEXT,
+        "y": _REAL,
+        "labeled": _FLAG,
+        "profile": _TEXT if kind == "categorical" else _REAL,
+        **dict.fromkeys(SIGNALS, _REAL),
+        **{f"{name}_missing": _FLAG for name in missing},
+    }
+    return TableSchema("signals", ("item_id", "target"), columns)
+
+
+def items_schema(kind: ProfileKind | None) -> TableSchema:
+    """The items table with the profile as text where it is categorical."""
+    schema = TABLES["items"]
+    if kind != "categorical":
+        return schema
+    return TableSchema(schema.name, schema.key, {**schema.columns, "profile": _TEXT})
