@@ -9,6 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipeline.estimators.best_of_n_estimators import best_of_n as best_of_n
+    from pipeline.estimators.best_of_n_estimators import best_of_n_batch as best_of_n_batch
+    from pipeline.estimators.best_of_n_estimators import best_of_n_complete as best_of_n_complete
+    from pipeline.estimators.best_of_n_estimators import best_of_n_fixed_split as best_of_n_fixed_split
+    from pipeline.estimators.best_of_n_estimators import best_of_n_gold as best_of_n_gold
+    from pipeline.estimators.best_of_n_estimators import best_of_n_plug_in as best_of_n_plug_in
+    from pipeline.estimators.best_of_n_estimators import best_of_n_reuse as best_of_n_reuse
+    from pipeline.estimators.best_of_n_estimators import two_candidate_umvu as two_candidate_umvu
+    from pipeline.estimators.best_of_n_population import paired_difference as paired_difference
+    from pipeline.estimators.best_of_n_population import population_mean as population_mean
+    from pipeline.estimators.best_of_n_weights import winner_weights as winner_weights
     from pipeline.estimators.localities import Categorical as Categorical
     from pipeline.estimators.localities import Gaussian as Gaussian
     from pipeline.estimators.localities import Ordinal as Ordinal
@@ -19,6 +30,21 @@ if TYPE_CHECKING:
     from pipeline.estimators.signals import standardize_signals as standardize_signals
 
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "best_of_n_estimators": (
+        "best_of_n",
+        "best_of_n_batch",
+        "best_of_n_complete",
+        "best_of_n_fixed_split",
+        "best_of_n_gold",
+        "best_of_n_plug_in",
+        "best_of_n_reuse",
+        "two_candidate_umvu",
+    ),
+    "best_of_n_population": (
+        "paired_difference",
+        "population_mean",
+    ),
+    "best_of_n_weights": ("winner_weights",),
     "results": ("Estimate", "Profile"),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("fill_missing_signals", "standardize_signals"),
