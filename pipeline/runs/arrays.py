@@ -1,0 +1,110 @@
+"""From the tables of a run to the arrays that the estimators take."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pipeline.estimators import fill_missing_signals
+from pipeline.tables.schemas import SIGNALS
+
+__all__ = ["TargetArrays", "generator", "jittered", "repeated_outcomes", "target_arrays", "tau_matrix"]
+
+FloatArray = NDArray[np.float64]
+
+
+def generator(seed: int, *purpose: object) -> np.random.Generator:
+    """A random generator for one purpose of a run: the same seed and purpose give the same numbers."""
+    text = "\x1f".join(str(part) for part in purpose)
+    words = np.frombuffer(hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest(), dtype="<u4")
+    return np.random.Generator(np.random.PCG64([seed, *(int(word) for word in words)]))
+
+
+def jittered(levels: FloatArray, seed: int) -> FloatArray:
+    """An ordered axis with U(−0.4, 0.4) added, so that a Gaussian kernel can smooth over its few levels."""
+    return levels + generator(seed, "profile jitter").uniform(-0.4, 0.4, size=len(levels))
+
+
+@dataclass(frozen=True, slots=True)
+class TargetArrays:
+    """One target on the whole pool of M items.
+
+    Attributes:
+        name: the target.
+        y: (M,) outcomes of labeled items, NaN elsewhere.
+        labeled: (M,) which items carry a label.
+        signals: (M, K) filled signals, missing-reply indicators last; K may be 0.
+        signal_names: (K,) what each column is.
+        profile: (M,) the axis as given: numbers, or text for a categorical one; None without an axis.
+    """
+
+    name: str
+    y: FloatArray
+    labeled: NDArray[np.bool_]
+    signals: FloatArray
+    signal_names: tuple[str, ...]
+    profile: NDArray[Any] | None
+
+
+def target_arrays(signals: pl.DataFrame, target: str) -> TargetArrays:
+    """The arrays of one target; signals that were never collected are left out, missing ones filled."""
+    frame = signals.filter(pl.col("target") == target).sort("item_id")
+    names = [name for name in SIGNALS if frame[name].is_not_null().any()]
+    columns = frame.select(names).to_numpy().astype(np.float64) if names else np.empty((frame.height, 0))
+    indicators: Sequence[int] = ()
+    if names:
+        columns, index = fill_missing_signals(columns)
+        indicators = [int(i) for i in index]
+    profile = frame["profile"]
+    axis: NDArray[Any] | None = None
+    if profile.is_not_null().all():
+        axis = profile.to_numpy() if profile.dtype != pl.String else np.array(profile.to_list(), dtype=np.str_)
+    return TargetArrays(
+        name=target,
+        y=frame["y"].to_numpy().astype(np.float64),
+        labeled=frame["labeled"].to_numpy().astype(np.bool_),
+        signals=columns,
+        signal_names=(*names, *(f"{names[i]}_missing" for i in indicators)),
+        profile=axis,
+    )
+
+
+def tau_matrix(taus: pl.DataFrame, target: str, item_ids: Sequence[str]) -> tuple[FloatArray, int]:
+    """The predicted probabilities of one target, (M, draws + 1), and how many were missing and filled.
+
+    A missing draw j ≥ 1 becomes the mean of the item's other draws ≥ 1; a missing draw 0 becomes the item's mean
+    over draws ≥ 1, so that the item's correction D_i is 0. An item without any draw gets 0.5 throughout: its D_i is 0.
+    """
+    frame = taus.filter(pl.col("target") == target)
+    draws = int(frame["draw"].max() or 0) + 1  # type: ignore[call-overload, operator]
+    matrix = np.full((len(item_ids), draws), np.nan)
+    row_of: Mapping[str, int] = {item: row for row, item in enumerate(item_ids)}
+    for item, draw, tau in frame.select("item_id", "draw", "tau").iter_rows():
+        if tau is not None and item in row_of:
+            matrix[row_of[item], draw] = tau
+    missing = np.isnan(matrix)
+    later = matrix[:, 1:]
+    count = (~np.isnan(later)).sum(axis=1)
+    mean = np.where(
+        count > 0, np.nansum(later, axis=1) / np.maximum(count, 1), np.where(missing[:, 0], 0.5, matrix[:, 0])
+    )
+    filled = np.where(missing, mean[:, None], matrix)
+    return filled, int(missing.sum())
+
+
+def repeated_outcomes(responses: pl.DataFrame, target: str, item_ids: Sequence[str], missing: float) -> FloatArray:
+    """φ of every answer of one target to the given items, (N, R); a missing reply counts as ``missing``."""
+    frame = responses.filter((pl.col("model") == target) & (pl.col("stage") == "answer"))
+    draws = int(frame["draw"].max() or 0) + 1  # type: ignore[call-overload, operator]
+    matrix = np.full((len(item_ids), draws), missing)
+    row_of = {item: row for row, item in enumerate(item_ids)}
+    for item, draw, phi in frame.select("item_id", "draw", "phi").iter_rows():
+        if phi is not None and item in row_of:
+            matrix[row_of[item], draw] = phi
+    return matrix

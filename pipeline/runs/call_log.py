@@ -1,0 +1,219 @@
+"""calls.jsonl: one line per logical call, appended as it ends; the last line of a call counts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pipeline.models.types import CallRecord, Failed
+
+__all__ = ["CallLog", "CallTotals", "StageTotals", "read_calls", "recorded_failures"]
+
+_IDENTITY = ("stage", "item", "role", "target", "model", "draw", "order", "part")
+
+
+def _identity(line: dict[str, Any]) -> bytes:
+    text = json.dumps([line.get(name) for name in _IDENTITY], ensure_ascii=True)
+    return hashlib.blake2b(text.encode("ascii"), digest_size=12).digest()
+
+
+def _as_line(record: CallRecord) -> dict[str, Any]:
+    label = record.label
+    error = record.error
+    return {
+        "key": record.key,
+        "stage": label.stage,
+        "role": label.role,
+        "model": record.model,
+        "item": label.item,
+        "target": label.target,
+        "part": label.part,
+        "draw": label.draw,
+        "order": label.order,
+        "state": record.state,
+        "outcome": record.outcome,
+        "attempts": record.attempts,
+        "waits_s": round(record.waits_s, 3),
+        "latency_s": round(record.latency_s, 4),
+        "tokens": asdict(record.usage),
+        "cost_usd": record.cost_usd,
+        "error": None if error is None else {"kind": error.kind, "status": error.status, "message": error.message},
+        "at": record.at,
+        **({"sent": dict(record.sent)} if record.sent else {}),
+    }
+
+
+def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Every complete line; cuts a torn last line off the file."""
+    if not path.exists():
+        return
+    end = 0
+    with path.open("rb") as file:
+        for raw in file:
+            if not raw.endswith(b"\n"):
+                break
+            try:
+                line = json.loads(raw)
+            except ValueError:
+                end += len(raw)
+                continue
+            end += len(raw)
+            if isinstance(line, dict):
+                yield line
+    if end < path.stat().st_size:
+        with path.open("r+b") as file:
+            file.truncate(end)
+
+
+@dataclass(slots=True)
+class StageTotals:
+    """What one stage did: counts of final outcomes, tokens, and money spent by this run."""
+
+    calls: int = 0
+    answered: int = 0
+    cached: int = 0
+    failed: int = 0
+    attempts: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    cost_unknown: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, line: dict[str, Any], sign: int = 1) -> None:
+        """Count one line (or with ``sign`` −1 take it back)."""
+        self.calls += sign
+        self.answered += sign * (line["state"] == "answered")
+        self.cached += sign * (line["state"] == "cached")
+        self.failed += sign * (line["state"] == "failed")
+        self.attempts += sign * int(line.get("attempts") or 0)
+        self.outcomes[str(line.get("outcome"))] += sign
+        if line["state"] == "answered":
+            tokens = line.get("tokens") or {}
+            self.prompt_tokens += sign * int(tokens.get("prompt") or 0)
+            self.completion_tokens += sign * int(tokens.get("completion") or 0)
+            if line.get("cost_usd") is None:
+                self.cost_unknown += sign
+            else:
+                self.cost_usd += sign * float(line["cost_usd"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; outcomes sorted by name, zero counts left out."""
+        values = asdict(self)
+        values["outcomes"] = {name: count for name, count in sorted(self.outcomes.items()) if count}
+        values["cost_usd"] = round(self.cost_usd, 10) + 0.0
+        return values
+
+
+@dataclass(slots=True)
+class CallTotals:
+    """Totals by stage."""
+
+    stages: dict[str, StageTotals] = field(default_factory=dict)
+
+    def add(self, line: dict[str, Any], sign: int = 1) -> None:
+        """Count one line under its stage."""
+        self.stages.setdefault(line["stage"], StageTotals()).add(line, sign)
+
+    @property
+    def cost_usd(self) -> float:
+        """USD spent by this run's own calls."""
+        return sum(stage.cost_usd for stage in self.stages.values())
+
+    @property
+    def calls_sent(self) -> int:
+        """Calls of this run that a provider answered."""
+        return sum(stage.answered for stage in self.stages.values())
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of this run's own calls."""
+        return sum(stage.prompt_tokens + stage.completion_tokens for stage in self.stages.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Totals and the stages' counts."""
+        stages = {name: stage.to_dict() for name, stage in sorted(self.stages.items())}
+        return {
+            "calls": sum(stage.calls for stage in self.stages.values()),
+            "answered": self.calls_sent,
+            "cached": sum(stage.cached for stage in self.stages.values()),
+            "failed": sum(stage.failed for stage in self.stages.values()),
+            "tokens": self.tokens,
+            "cost_usd": round(self.cost_usd, 10) + 0.0,
+            "stages": stages,
+        }
+
+
+class CallLog:
+    """Appends call records; knows which calls the run has already logged as answered.
+
+    A call answered earlier in this run comes back from the cache when the run is resumed; it is not logged again, so
+    that its cost, latency and time stay those of the call that was paid for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._settled: set[bytes] = set()
+        self._failures: dict[bytes, dict[str, Any]] = {}
+        self.totals = CallTotals()
+        for line in _whole_lines(path):
+            self._count(line)
+        self._file = path.open("a", encoding="ascii", buffering=1)
+
+    def __enter__(self) -> CallLog:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _count(self, line: dict[str, Any]) -> bool:
+        """Whether the line is news."""
+        identity = _identity(line)
+        if line["state"] == "failed":
+            if identity in self._failures:
+                self.totals.add(self._failures[identity], -1)
+            self._failures[identity] = line
+        else:
+            if identity in self._settled:
+                return False
+            earlier = self._failures.pop(identity, None)
+            if earlier is not None:
+                self.totals.add(earlier, -1)
+            self._settled.add(identity)
+        self.totals.add(line)
+        return True
+
+    def append(self, record: CallRecord) -> None:
+        """Write one record, unless the run has it as answered already."""
+        line = _as_line(record)
+        if self._count(line):
+            self._file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_calls(path: Path) -> Iterator[dict[str, Any]]:
+    """Every line of a finished or running log, in order."""
+    yield from _whole_lines(path)
+
+
+def recorded_failures(path: Path) -> dict[str, Failed]:
+    """Request key → failure, for calls whose last line is a failure."""
+    failures: dict[str, Failed] = {}
+    for line in _whole_lines(path):
+        if line["state"] == "failed" and line.get("error"):
+            error = line["error"]
+            failures[line["key"]] = Failed(line["key"], error["kind"], error["message"], error.get("status"))
+        else:
+            failures.pop(line["key"], None)
+    return failures

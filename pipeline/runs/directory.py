@@ -1,0 +1,175 @@
+"""The run directory: its name, its files, its lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import RunConfig, load_config
+from pipeline.errors import ConfigError, InputError, RunLockedError
+
+__all__ = ["RunDirectory", "find_run", "new_run_id", "write_atomically"]
+
+_RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file in one step: readers see the old text or the new, never half of it."""
+    draft = path.with_name(path.name + ".draft")
+    with draft.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def new_run_id(config: RunConfig, *, today: datetime | None = None) -> str:
+    """``<date>-<name>-<6 hex of the config hash>``."""
+    day = (today or datetime.now(UTC)).strftime("%Y%m%d")
+    return f"{day}-{config.name}-{config.digest()[:6]}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """Where one run keeps everything but its responses (those live in the cache)."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        """The resolved configuration."""
+        return self.path / "config.yaml"
+
+    @property
+    def manifest_file(self) -> Path:
+        """Versions, hashes, seeds, state, counts, cost."""
+        return self.path / "manifest.json"
+
+    @property
+    def calls_file(self) -> Path:
+        """One line per logical call."""
+        return self.path / "calls.jsonl"
+
+    @property
+    def tables(self) -> Path:
+        """The Parquet tables."""
+        return self.path / "tables"
+
+    @property
+    def estimates_file(self) -> Path:
+        """Every estimate."""
+        return self.path / "estimates.json"
+
+    @property
+    def report_file(self) -> Path:
+        """The HTML report."""
+        return self.path / "report.html"
+
+    @property
+    def spool(self) -> Path:
+        """Rows of a collection that is not finished."""
+        return self.path / ".spool"
+
+    def config(self) -> RunConfig:
+        """The configuration this run was started with."""
+        return load_config(self.config_file)
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as plain values; empty before the first save.
+
+        Raises:
+            InputError: it is damaged, or written by a newer schema.
+        """
+        if not self.manifest_file.exists():
+            return {}
+        try:
+            manifest = json.loads(self.manifest_file.read_text(encoding="utf-8"))
+        except ValueError:
+            raise InputError(
+                f"{self.manifest_file}: damaged; the run can be started again with its config.yaml"
+            ) from None
+        if not isinstance(manifest, dict) or manifest.get("schema", 1) > 1:
+            raise InputError(f"{self.manifest_file}: written by a newer auxeval; upgrade to read this run")
+        return manifest
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for this process.
+
+        Raises:
+            RunLockedError: another process holds it; names its pid and host.
+        """
+        from filelock import FileLock, Timeout
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        holder = self.path / ".holder.json"
+        lock = FileLock(str(self.path / ".lock"), timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise RunLockedError(
+                f"{self.path}: this run is already open ({_describe(holder)}); wait or stop it"
+            ) from None
+        try:
+            write_atomically(holder, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+            yield
+        finally:
+            holder.unlink(missing_ok=True)
+            lock.release()
+
+
+def _describe(holder: Path) -> str:
+    try:
+        facts = json.loads(holder.read_text(encoding="utf-8"))
+        return f"pid {facts['pid']} on {facts['host']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "by another process"
+
+
+def create_run(config: RunConfig, *, run_id: str | None, runs_dir: Path) -> RunDirectory:
+    """The directory of a run, new or carried on.
+
+    An existing directory with the same configuration is the same run; with another it is refused.
+
+    Raises:
+        InputError: a bad run id, or an id that another configuration already uses.
+    """
+    name = run_id or new_run_id(config)
+    if not _RUN_ID.match(name):
+        raise InputError(f"run id {name!r}: use letters, digits, dots, dashes and underscores, at most 128")
+    directory = RunDirectory(runs_dir / name)
+    if directory.config_file.exists():
+        try:
+            same = directory.config().digest() == config.digest()
+        except ConfigError as error:
+            raise InputError(
+                f"{directory.path}: holds a run that cannot be read ({error}); choose another --run-id"
+            ) from None
+        if not same:
+            raise InputError(f"{directory.path}: holds a run with another configuration; choose another --run-id")
+    return directory
+
+
+def find_run(run: str | Path, runs_dir: Path = Path("runs")) -> RunDirectory:
+    """A run given as a directory or as an id under ``runs_dir``.
+
+    Raises:
+        InputError: neither exists, or it holds no run; names the nearest ids.
+    """
+    for candidate in (Path(run), runs_dir / run):
+        if (candidate / "config.yaml").is_file():
+            return RunDirectory(candidate)
+    known = sorted(p.parent.name for p in runs_dir.glob("*/config.yaml")) if runs_dir.is_dir() else []
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(run), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "; auxeval runs list shows what is there"
+    raise InputError(f"no run {str(run)!r}, as a directory or under {runs_dir}/{hint}")
