@@ -63,7 +63,7 @@ def _newton(design: FloatArray, outcome: FloatArray, penalty: FloatArray, start:
         hessian = (design.T * curvature) @ design
         diagonal = np.einsum("ii->i", hessian)
         diagonal += penalty + 1e-12
-        step = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
+        step: FloatArray = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
         decrease = float(gradient @ step)
         scale = 1.0
         for _ in range(MAX_HALVINGS):
