@@ -20,10 +20,19 @@ if TYPE_CHECKING:
     from pipeline.estimators.best_of_n_population import paired_difference as paired_difference
     from pipeline.estimators.best_of_n_population import population_mean as population_mean
     from pipeline.estimators.best_of_n_weights import winner_weights as winner_weights
+    from pipeline.estimators.components import VarianceComponents as VarianceComponents
+    from pipeline.estimators.components import variance_components as variance_components
+    from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
+    from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
     from pipeline.estimators.localities import Categorical as Categorical
     from pipeline.estimators.localities import Gaussian as Gaussian
     from pipeline.estimators.localities import Ordinal as Ordinal
     from pipeline.estimators.localities import rule_of_thumb_bandwidth as rule_of_thumb_bandwidth
+    from pipeline.estimators.means import naive_mean as naive_mean
+    from pipeline.estimators.means import repeated_decoding_mean as repeated_decoding_mean
+    from pipeline.estimators.one_step import one_step_mean as one_step_mean
+    from pipeline.estimators.one_step import one_step_values as one_step_values
+    from pipeline.estimators.paired_gap import mean_gap as mean_gap
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
     from pipeline.estimators.signals import fill_missing_signals as fill_missing_signals
@@ -46,6 +55,11 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "best_of_n_weights": ("winner_weights",),
     "results": ("Estimate", "Profile"),
+    "cross_fit": ("QuadraticLeastSquares", "cross_fit_tau"),
+    "paired_gap": ("mean_gap",),
+    "means": ("naive_mean", "repeated_decoding_mean"),
+    "one_step": ("one_step_mean", "one_step_values"),
+    "components": ("VarianceComponents", "variance_components"),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("fill_missing_signals", "standardize_signals"),
 }
