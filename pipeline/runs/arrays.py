@@ -82,7 +82,7 @@ def tau_matrix(taus: pl.DataFrame, target: str, item_ids: Sequence[str]) -> tupl
     over draws ≥ 1, so that the item's correction D_i is 0. An item without any draw gets 0.5 throughout: its D_i is 0.
     """
     frame = taus.filter(pl.col("target") == target)
-    draws = int(frame["draw"].max() or 0) + 1  # type: ignore[call-overload, operator]
+    draws = max(frame["draw"].to_list(), default=0) + 1
     matrix = np.full((len(item_ids), draws), np.nan)
     row_of: Mapping[str, int] = {item: row for row, item in enumerate(item_ids)}
     for item, draw, tau in frame.select("item_id", "draw", "tau").iter_rows():
@@ -101,7 +101,7 @@ def tau_matrix(taus: pl.DataFrame, target: str, item_ids: Sequence[str]) -> tupl
 def repeated_outcomes(responses: pl.DataFrame, target: str, item_ids: Sequence[str], missing: float) -> FloatArray:
     """φ of every answer of one target to the given items, (N, R); a missing reply counts as ``missing``."""
     frame = responses.filter((pl.col("model") == target) & (pl.col("stage") == "answer"))
-    draws = int(frame["draw"].max() or 0) + 1  # type: ignore[call-overload, operator]
+    draws = max(frame["draw"].to_list(), default=0) + 1
     matrix = np.full((len(item_ids), draws), missing)
     row_of = {item: row for row, item in enumerate(item_ids)}
     for item, draw, phi in frame.select("item_id", "draw", "phi").iter_rows():

@@ -1,0 +1,356 @@
+"""From the tables of a run to its estimates: which estimator, with which options, on which arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pipeline.config import RunConfig
+from pipeline.errors import InputError
+from pipeline.estimators import (
+    Categorical,
+    Estimate,
+    Profile,
+    comparator_profile,
+    lace_gap,
+    lace_mean,
+    lace_profile,
+    mean_gap,
+    naive_mean,
+    one_step_mean,
+    repeated_decoding_mean,
+)
+from pipeline.report.document import EstimateSet, Gap, Warned
+from pipeline.runs.arrays import (
+    TargetArrays,
+    generator,
+    jittered,
+    repeated_outcomes,
+    target_arrays,
+    tau_matrix,
+)
+
+__all__ = ["RunTables", "estimate_run"]
+
+FloatArray = NDArray[np.float64]
+Estimates: TypeAlias = dict[str, dict[str, Estimate | Profile]]
+PROFILE_LEARNER_FROM = 200
+"""Labeled items from which the logistic learner helps a profile of a binary outcome (below, it does not)."""
+COMPARATORS = (
+    "naive", "plugin_judge", "plugin_multi", "aug_plugin", "strat_ppi", "scalar_cv", "local_ppi", "ppci",
+    "global_cv", "per_signal_cv", "residual_only",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """The tables of one run, each a frame sorted by its key."""
+
+    items: pl.DataFrame
+    responses: pl.DataFrame
+    preferences: pl.DataFrame
+    scores: pl.DataFrame
+    taus: pl.DataFrame
+    candidates: pl.DataFrame
+    signals: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """The profile axis: where each item lies, where the curve is asked, and by which weights."""
+
+    z: NDArray[Any]
+    at: NDArray[Any] | None
+    locality: Categorical | None
+
+
+def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
+    """Every estimate that the configuration asks for.
+
+    Raises:
+        InputError: no labeled item, or an estimator refuses the data; names target and estimator.
+    """
+    warnings: list[Warned] = []
+    pool = {name: target_arrays(tables.signals, name) for name in config.roles.targets}
+    for name, arrays in pool.items():
+        if not arrays.labeled.any():
+            raise InputError(f"target {name}: no labeled item with a gold answer; nothing can be estimated")
+    estimates: Estimates = {name: {} for name in pool}
+    wanted = config.estimate
+    if "naive" in wanted:
+        _each(estimates, pool, "naive", lambda arrays: naive_mean(arrays.y[arrays.labeled]))
+    _add_gold(estimates, tables, config)
+    if "repeated_decoding" in wanted:
+        _each(estimates, pool, "repeated_decoding", lambda arrays: _repeated(arrays, config, tables))
+    taus: dict[str, FloatArray] = {}
+    if "one_step" in wanted:
+        taus = _taus(tables, pool, warnings)
+        _add_one_step(estimates, pool, taus, config)
+    if "lace" in wanted:
+        _each(estimates, pool, "lace", lambda arrays: _lace_mean(arrays, config))
+    axes = {name: _axis(arrays, config) for name, arrays in pool.items()}
+    if "lace_profile" in wanted:
+        _add_profiles(estimates, pool, axes, config, warnings)
+    if "comparators" in wanted:
+        _add_comparators(estimates, pool, axes, config)
+    gaps = _gaps(pool, axes, taus, config) if "gaps" in wanted else ()
+    best_of_n: tuple[Any, ...] = ()
+    extra: dict[str, Any] = {}
+    if "best_of_n" in wanted:
+        from pipeline.runs.best_of_n import best_of_n_estimates
+
+        best_of_n, extra, noticed = best_of_n_estimates(config, tables)
+        warnings.extend(noticed)
+    return EstimateSet(estimates, gaps, best_of_n, tuple(warnings), extra)
+
+
+@contextmanager
+def _named(target: str, method: str) -> Iterator[None]:
+    """What an estimator refuses becomes one line that names target and method."""
+    try:
+        yield
+    except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+        raise InputError(f"target {target}, estimate {method}: {error}") from error
+
+
+def _each(
+    estimates: Estimates,
+    pool: dict[str, TargetArrays],
+    method: str,
+    estimator: Callable[[TargetArrays], Estimate | Profile],
+) -> None:
+    for name, arrays in pool.items():
+        with _named(name, method):
+            estimates[name][method] = estimator(arrays)
+
+
+def _add_gold(estimates: Estimates, tables: RunTables, config: RunConfig) -> None:
+    """The plain accuracy over all items where every gold answer is known: what the other numbers try to reach."""
+    if tables.items["gold"].is_null().any():
+        return
+    for name in estimates:
+        answers = tables.responses.filter(
+            (pl.col("model") == name) & (pl.col("stage") == "answer") & (pl.col("draw") == 0)
+        )
+        phi = answers["phi"]
+        phi = phi.fill_null(0.0) if config.missing_reply == "wrong" else phi.drop_nulls()
+        if not phi.len():
+            continue
+        value = float(phi.mean())  # type: ignore[arg-type]
+        estimates[name]["gold_all"] = Estimate(
+            value,
+            0.0,
+            value,
+            value,
+            0.95,
+            phi.len(),
+            "gold_all",
+            {"items": phi.len(), "note": "every item's gold is known"},
+        )
+
+
+def _repeated(arrays: TargetArrays, config: RunConfig, tables: RunTables) -> Estimate:
+    items = tables.items.sort("item_id")["item_id"].to_numpy()[arrays.labeled].tolist()
+    return repeated_decoding_mean(repeated_outcomes(tables.responses, arrays.name, items, 0.0))
+
+
+def _taus(tables: RunTables, pool: dict[str, TargetArrays], warnings: list[Warned]) -> dict[str, FloatArray]:
+    items = tables.items.sort("item_id")["item_id"].to_list()
+    taus = {}
+    for name in pool:
+        taus[name], missing = tau_matrix(tables.taus, name, items)
+        if missing:
+            share = missing / taus[name].size
+            warnings.append(
+                Warned(
+                    "tau_missing",
+                    f"{name}: {missing} of {taus[name].size} predictions ({share:.1%}) are missing; each was filled with"
+                    " the item's mean over its other draws, so that the item is not corrected by it",
+                )
+            )
+    return taus
+
+
+def _add_one_step(
+    estimates: Estimates, pool: dict[str, TargetArrays], taus: dict[str, FloatArray], config: RunConfig
+) -> None:
+    """``one_step``: within-item correction with tuned power; ``one_step_paper``: power 1; ``one_step_pool``: the pool.
+
+    The power is pooled from the other targets where there are three or more, else leave-one-out below 50 labels,
+    else cross-fitted.
+    """
+    for name, arrays in pool.items():
+        labeled = arrays.labeled
+        phi, tau = arrays.y[labeled], taus[name][labeled]
+        others = [(pool[o].y[pool[o].labeled], taus[o][pool[o].labeled]) for o in pool if o != name]
+        options: dict[str, Any] = {"power": "pooled", "power_from": others}
+        if len(pool) < 3:
+            options = {"power": "loo" if len(phi) < 50 else "cross-fit"}
+        variants = {"one_step": options, "one_step_paper": {"power": 1.0}}
+        if len(labeled) > len(phi):
+            variants["one_step_pool"] = {**options, "pool_tau": taus[name]}
+        for method, chosen in variants.items():
+            with _named(name, method):
+                estimate = one_step_mean(phi, tau, rng=generator(config.seed, "one_step", name), **chosen)
+            rule = {**estimate.diagnostics, "power_rule": str(chosen["power"])}
+            estimates[name][method] = replace(estimate, method=method, diagnostics=rule)
+
+
+def _binary(arrays: TargetArrays) -> bool:
+    return bool(np.isin(arrays.y[arrays.labeled], (0.0, 1.0)).all())
+
+
+def _lace_mean(arrays: TargetArrays, config: RunConfig) -> Estimate:
+    return lace_mean(
+        arrays.y,
+        arrays.signals,
+        labeled=arrays.labeled,
+        adapt="average",
+        learner="logistic" if _binary(arrays) else None,
+        rng=generator(config.seed, "lace", arrays.name),
+    )
+
+
+def _axis(arrays: TargetArrays, config: RunConfig) -> _Axis | None:
+    """An ordered axis is jittered and smoothed by a Gaussian kernel at its levels; a categorical one is exact."""
+    profile = config.benchmark.profile
+    if arrays.profile is None:
+        return None
+    if arrays.profile.dtype.kind in "US":
+        return _Axis(arrays.profile, None, Categorical())
+    levels = np.unique(arrays.profile)
+    ordered = profile.kind == "ordinal" if profile else len(levels) <= 20 and bool((levels % 1 == 0).all())
+    if ordered and len(levels) > 1:
+        return _Axis(jittered(arrays.profile, config.seed), levels, None)
+    return _Axis(arrays.profile, None, None) if len(levels) > 1 else None
+
+
+def _add_profiles(
+    estimates: Estimates,
+    pool: dict[str, TargetArrays],
+    axes: dict[str, _Axis | None],
+    config: RunConfig,
+    warnings: list[Warned],
+) -> None:
+    for name, arrays in pool.items():
+        axis = axes[name]
+        if axis is None:
+            warnings.append(
+                Warned("no_profile", f"{name}: no profile: the benchmark has no profile field, or only one value of it")
+            )
+            continue
+        learner: Any = "logistic" if _binary(arrays) and arrays.labeled.sum() >= PROFILE_LEARNER_FROM else None
+        with _named(name, "lace_profile"):
+            estimates[name]["lace_profile"] = lace_profile(
+                axis.z,
+                arrays.y,
+                arrays.signals,
+                labeled=arrays.labeled,
+                at=axis.at,
+                locality=axis.locality,
+                adapt="average",
+                learner=learner,
+                rng=generator(config.seed, "lace_profile", name),
+            )
+
+
+def _add_comparators(
+    estimates: Estimates,
+    pool: dict[str, TargetArrays],
+    axes: dict[str, _Axis | None],
+    config: RunConfig,
+) -> None:
+    for name, arrays in pool.items():
+        axis = axes[name]
+        if axis is None:
+            continue
+        primary = arrays.signal_names.index("judge") if "judge" in arrays.signal_names else 0
+        for method in COMPARATORS:
+            with _named(name, method):
+                estimates[name][f"profile_{method}"] = comparator_profile(
+                    method,
+                    axis.z,
+                    arrays.y,
+                    arrays.signals,
+                    labeled=arrays.labeled,
+                    primary=primary,
+                    at=axis.at,
+                    locality=axis.locality,
+                    standardize=True,
+                    rng=generator(config.seed, "comparators", name),
+                )
+
+
+def _gaps(
+    pool: dict[str, TargetArrays], axes: dict[str, _Axis | None], taus: dict[str, FloatArray], config: RunConfig
+) -> tuple[Gap, ...]:
+    """All paired differences: of means by LACE (and by the one-step estimator), and of profiles."""
+    gaps: list[Gap] = []
+    for a, b in itertools.combinations(pool, 2):
+        first, second = pool[a], pool[b]
+        both = first.labeled & second.labeled
+        if both.sum() < 2:
+            continue
+        with _named(f"{a} − {b}", "gaps"):
+            gaps.append(Gap(a, b, "lace_gap", _mean_gap(first, second, both, config)))
+            if taus:
+                gaps.append(Gap(a, b, "one_step_gap", _one_step_gap(first, second, taus, both, config)))
+            axis = axes[a]
+            if axis is not None:
+                profile = lace_gap(
+                    axis.z,
+                    first.y,
+                    second.y,
+                    first.signals,
+                    second.signals,
+                    labeled=both,
+                    at=axis.at,
+                    locality=axis.locality,
+                    adapt="average",
+                    rng=generator(config.seed, "lace_gap_profile", a, b),
+                )
+                gaps.append(Gap(a, b, "lace_gap_profile", profile))
+    return tuple(gaps)
+
+
+def _mean_gap(first: TargetArrays, second: TargetArrays, both: NDArray[np.bool_], config: RunConfig) -> Estimate:
+    """LACE of the mean of Y_a − Y_b, with (S_a, S_b, S_a − S_b) as signals."""
+    stacked = np.column_stack([first.signals, second.signals, _shared_differences(first, second)])
+    estimate = lace_mean(
+        np.where(both, first.y - second.y, np.nan),
+        stacked,
+        labeled=both,
+        adapt="average",
+        learner=None,
+        rng=generator(config.seed, "lace_gap", first.name, second.name),
+    )
+    return replace(estimate, method="lace_gap")
+
+
+def _shared_differences(first: TargetArrays, second: TargetArrays) -> FloatArray:
+    """S_a − S_b of the signals that both targets have."""
+    shared = [n for n in first.signal_names if n in second.signal_names]
+    left = first.signals[:, [first.signal_names.index(n) for n in shared]]
+    right = second.signals[:, [second.signal_names.index(n) for n in shared]]
+    return np.asarray(left - right)
+
+
+def _one_step_gap(
+    first: TargetArrays, second: TargetArrays, taus: dict[str, FloatArray], both: NDArray[np.bool_], config: RunConfig
+) -> Estimate:
+    rule: Any = "loo" if int(both.sum()) < 50 else "cross-fit"
+    return mean_gap(
+        first.y[both],
+        second.y[both],
+        taus[first.name][both],
+        taus[second.name][both],
+        power=rule,
+        rng=generator(config.seed, "one_step_gap", first.name, second.name),
+    )
