@@ -171,7 +171,7 @@ def _taus(tables: RunTables, pool: dict[str, TargetArrays], warnings: list[Warne
             warnings.append(
                 Warned(
                     "tau_missing",
-                    f"{name}: {missing} of {taus[name].size} predictions ({share:.1%}) are missing; each was filled with"
+                    f"{name}: {missing} of {taus[name].size} predictions ({share:.1%}) are missing; each was filled by"
                     " the item's mean over its other draws, so that the item is not corrected by it",
                 )
             )
