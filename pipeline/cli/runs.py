@@ -1,0 +1,72 @@
+"""``auxeval runs``: what runs there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.cli.output import runs_dir_option
+
+__all__ = ["command"]
+
+
+@click.group()
+def command() -> None:
+    """What runs there are."""
+
+
+@command.command("list")
+@runs_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def list_runs(runs_dir: str, as_json: bool) -> None:
+    """List the runs under the runs directory, newest first."""
+    from pipeline.cli.output import print_json, print_table
+
+    rows = sorted(_runs(Path(runs_dir)), key=lambda row: str(row["created_at"]), reverse=True)
+    if as_json:
+        print_json({"schema": 1, "runs": rows})
+        return
+    if not rows:
+        click.echo(f"no runs under {runs_dir}/ yet; auxeval run makes one")
+        return
+    cells = [
+        [
+            str(row["run_id"]),
+            str(row["state"]),
+            str(row["created_at"] or "")[:16].replace("T", " "),
+            str(row["items"] or ""),
+            "" if row["cost_usd"] is None else f"${row['cost_usd']:.2f}",
+        ]
+        for row in rows
+    ]
+    print_table("", ["run", "state", "created (UTC)", "items", "cost"], cells, numeric=(3, 4))
+
+
+def _runs(folder: Path) -> list[dict[str, Any]]:
+    from pipeline.errors import InputError
+    from pipeline.runs.directory import RunDirectory
+
+    found = []
+    for config in folder.glob("*/config.yaml") if folder.is_dir() else ():
+        directory = RunDirectory(config.parent)
+        try:
+            manifest = directory.manifest()
+        except InputError:
+            manifest = {"state": "damaged"}
+        found.append(
+            {
+                "run_id": directory.path.name,
+                "path": str(directory.path),
+                "state": manifest.get("state", "unknown"),
+                "reason": manifest.get("reason"),
+                "created_at": manifest.get("created_at"),
+                "finished_at": manifest.get("finished_at"),
+                "items": (manifest.get("benchmark") or {}).get("items"),
+                "targets": manifest.get("targets"),
+                "cost_usd": manifest.get("cost_usd"),
+                "simulated": manifest.get("simulated"),
+            }
+        )
+    return found
