@@ -33,10 +33,17 @@ if TYPE_CHECKING:
     from pipeline.estimators.one_step import one_step_mean as one_step_mean
     from pipeline.estimators.one_step import one_step_values as one_step_values
     from pipeline.estimators.paired_gap import mean_gap as mean_gap
+    from pipeline.estimators.ranking import RankSet as RankSet
+    from pipeline.estimators.ranking import exact_match as exact_match
+    from pipeline.estimators.ranking import kendall_tau as kendall_tau
+    from pipeline.estimators.ranking import rank_sets as rank_sets
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
     from pipeline.estimators.signals import fill_missing_signals as fill_missing_signals
     from pipeline.estimators.signals import standardize_signals as standardize_signals
+    from pipeline.estimators.simultaneous import PairedDifference as PairedDifference
+    from pipeline.estimators.simultaneous import max_t_quantile as max_t_quantile
+    from pipeline.estimators.simultaneous import paired_differences as paired_differences
 
 _EXPORTS: dict[str, tuple[str, ...]] = {
     "best_of_n_estimators": (
@@ -56,6 +63,8 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "best_of_n_weights": ("winner_weights",),
     "results": ("Estimate", "Profile"),
     "cross_fit": ("QuadraticLeastSquares", "cross_fit_tau"),
+    "ranking": ("RankSet", "exact_match", "kendall_tau", "rank_sets"),
+    "simultaneous": ("PairedDifference", "max_t_quantile", "paired_differences"),
     "paired_gap": ("mean_gap",),
     "means": ("naive_mean", "repeated_decoding_mean"),
     "one_step": ("one_step_mean", "one_step_values"),
