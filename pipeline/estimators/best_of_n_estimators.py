@@ -28,7 +28,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 _MOST_SELECTION_SETS = 1_000_000
 
 
@@ -85,7 +85,8 @@ def best_of_n_batch(
     for positions in groups.values():
         try:
             for part in _parts(positions, matrices[positions[0]].size):
-                stacked = np.stack([matrices[position] for position in part])
+                chosen = [matrices[position] for position in part]
+                stacked = np.stack(chosen) if len(chosen) > 1 else chosen[0][None]
                 out[part] = _cyclic(stacked, n, j, lattice, "held_out")
         except ValueError as error:
             raise ValueError(f"scores[{positions[0]}]: {error}") from None
@@ -227,19 +228,14 @@ def _cyclic(scores: NDArray[Any], n: int, j: int | None, lattice: Lattice, evalu
 def _blocks(keys: NDArray[Any], columns: FloatArray, depth: int, weights: RankWeights, evaluate: str) -> FloatArray:
     """(P,) means over the K cyclic blocks; keys and columns (P, K, M)."""
     prompts, draws, candidates = columns.shape
-    sums = cyclic_sums(keys, depth)
     if evaluate == "selection":
-        values, scale, first = cyclic_sums(columns, depth), depth, 0
+        sums, values, scale = cyclic_sums(keys, depth), cyclic_sums(columns, depth), depth
     else:
-        values, scale, first = cyclic_sums(columns, draws - depth), draws - depth, depth
-    out = np.zeros(prompts, dtype=np.float64)
-    rows = max(1, (1 << 17) // max(1, prompts * candidates))
-    for start in range(0, draws, rows):
-        blocks = np.arange(start, min(start + rows, draws))
-        selected = sums[:, start : start + rows].reshape(-1, candidates)
-        evaluated = values[:, (blocks + first) % draws].reshape(-1, candidates)
-        out += block_values(selected, evaluated, weights).reshape(prompts, -1).sum(axis=1)
-    return np.asarray(out / (scale * draws))
+        # Window t of the keys is put where its held-out columns t + J, …, t − 1 begin.
+        sums, scale = cyclic_sums(keys, depth, depth), draws - depth
+        values = cyclic_sums(columns, scale)
+    blocks = block_values(sums.reshape(-1, candidates), values.reshape(-1, candidates), weights)
+    return np.asarray(blocks.reshape(prompts, draws).sum(axis=1) / (scale * draws))
 
 
 def _key_columns(scores: NDArray[Any], lattice: Lattice) -> NDArray[Any]:
