@@ -1,0 +1,80 @@
+"""Request identity: the SHA-256 of everything that can change a reply and nothing that cannot."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pipeline.models.types import Message, Request
+
+__all__ = ["IDENTITY_SCHEMA", "canonical_json", "public_endpoint", "request_key", "sendable_messages"]
+
+IDENTITY_SCHEMA = 1
+"""Raised when the canonical form changes, so that old entries are misses and never mistaken for new ones."""
+
+_CREDENTIAL_WORDS = ("key", "token", "secret", "sig", "pass", "auth", "cred")
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no whitespace, floats as ``repr`` and everything beyond ASCII escaped.
+
+    Escaping makes it total: lone surrogates, which UTF-8 cannot carry, have one form as well.
+
+    Raises:
+        ValueError: NaN or infinity, which have no JSON form.
+        TypeError: a value or key that JSON does not know.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def public_endpoint(url: str | None) -> str | None:
+    """A base URL as part of an identity: no credentials, no fragment, no trailing slash, host in lower case."""
+    if url is None:
+        return None
+    parts = urlsplit(url.strip())
+    host = (parts.hostname or "").lower()
+    if ":" in host:
+        host = f"[{host}]"
+    if parts.port is not None:
+        host = f"{host}:{parts.port}"
+    query = sorted(
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if not any(word in name.lower() for word in _CREDENTIAL_WORDS)
+    )
+    return urlunsplit((parts.scheme.lower(), host, parts.path.rstrip("/"), urlencode(query), ""))
+
+
+def request_key(request: Request) -> str:
+    """The identity of a request: 64 hex digits.
+
+    Hashes schema number, model, endpoint, messages, every parameter that is sent, and the draw. Not in it: API key,
+    timeouts, retries, concurrency, item, run, time.
+    """
+    identity = {
+        "schema": IDENTITY_SCHEMA,
+        "model": request.model,
+        "endpoint": request.endpoint,
+        "messages": [dict(message) for message in request.messages],
+        "params": dict(request.params),
+        "draw": request.draw,
+    }
+    return hashlib.sha256(canonical_json(identity).encode("ascii")).hexdigest()
+
+
+def sendable_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The messages as they can be sent: a lone surrogate, which UTF-8 cannot carry, becomes U+FFFD."""
+    return tuple({name: _sendable(text) for name, text in message.items()} for message in messages)
+
+
+def _sendable(text: str) -> str:
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
