@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.components import variance_components as variance_components
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
     from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
+    from pipeline.estimators.lace import lace_profile as lace_profile
     from pipeline.estimators.localities import Categorical as Categorical
     from pipeline.estimators.localities import Gaussian as Gaussian
     from pipeline.estimators.localities import Ordinal as Ordinal
@@ -69,6 +70,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "means": ("naive_mean", "repeated_decoding_mean"),
     "one_step": ("one_step_mean", "one_step_values"),
     "components": ("VarianceComponents", "variance_components"),
+    "lace": ("lace_profile",),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("fill_missing_signals", "standardize_signals"),
 }
