@@ -79,14 +79,16 @@ class SpecialistSignals:
         _, cross = self.moments(theta)
         return np.asarray((self.coefficients(theta) * cross).sum(axis=1) / (theta * (1.0 - theta)))
 
-    def standardized(self, theta: FloatArray) -> SpecialistSignals:
-        """Centred and scaled by the population mean and sd over a Z that is uniform on the support points."""
+    def population_scale(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Population mean and sd (K,) over a Z that is uniform on the support points."""
         level = 2.0 * theta - 1.0 if self.signed else theta
         second = np.ones_like(theta) if self.signed else theta
-        mean_given_z = self.offset + self.slope * level[:, None]
+        mean = (self.offset + self.slope * level[:, None]).mean(axis=0)
         square = self.offset**2 + 2.0 * self.offset * self.slope * level[:, None] + self.slope**2 * second[:, None]
-        mean = mean_given_z.mean(axis=0)
-        sd = np.sqrt((square + self.noise**2).mean(axis=0) - mean**2)
+        return mean, np.sqrt((square + self.noise**2).mean(axis=0) - mean**2)
+
+    def rescaled(self, mean: FloatArray, sd: FloatArray) -> SpecialistSignals:
+        """The law of (S − mean)/sd."""
         return SpecialistSignals((self.offset - mean) / sd, self.slope / sd, self.noise / sd, self.signed)
 
 
@@ -106,6 +108,7 @@ class Design:
         truth: (G,) population profile at ``at``.
         smoothed_truth: (G,) the same smoothed by the kernel over the law of Z.
         oracle: (G, K) β*(z) at ``at``.
+        primary_scale: (mean, sd) by which the primary signal was standardised, to give its raw score back.
     """
 
     name: str
@@ -119,6 +122,12 @@ class Design:
     truth: FloatArray
     smoothed_truth: FloatArray
     oracle: FloatArray
+    primary_scale: tuple[float, float] = (0.0, 1.0)
+
+    def raw_judge(self, signals: FloatArray) -> FloatArray:
+        """(M,) the primary signal on its own scale, as local PPI wants it."""
+        mean, sd = self.primary_scale
+        return np.asarray(mean + sd * signals[:, 0])
 
     def pool(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
         """A fresh pool: z (M,), y (M,), signals (M, K)."""
@@ -254,7 +263,9 @@ def repeated_pool(benchmark: str, regime: int, n: int, *, pool_size: int | None 
     support = _midranks(benchmark, jitter)
     size = 10 * n if pool_size is None else pool_size
     theta = _OUTCOME_OFFSETS[regime] + 0.15 * np.cos(2.0 * np.pi * support)
-    law = _smooth_specialists(support).standardized(theta)
+    raw = _smooth_specialists(support)
+    mean, sd = raw.population_scale(theta)
+    law = raw.rescaled(mean, sd)
     quantiles = 0.05 + 0.90 * np.arange(20) / 19.0
     index = np.minimum(np.ceil(quantiles * _SOURCE_ITEMS - 1e-9).astype(np.intp) - 1, _SOURCE_ITEMS - 1)
     at = support[index]
@@ -263,7 +274,9 @@ def repeated_pool(benchmark: str, regime: int, n: int, *, pool_size: int | None 
     smoothed = kernel @ theta / kernel.sum(axis=1)
     oracle = law.coefficients(theta)[index]
     name = f"{benchmark}/{('lower', 'middle', 'higher')[regime]}"
-    return Design(name, support, theta, law, at, Gaussian(bandwidth), size, False, theta[index], smoothed, oracle)
+    scale = (float(mean[0]), float(sd[0]))
+    kind = Gaussian(bandwidth)
+    return Design(name, support, theta, law, at, kind, size, False, theta[index], smoothed, oracle, scale)
 
 
 def _smooth_specialists(z: FloatArray) -> SpecialistSignals:

@@ -1,0 +1,8 @@
+"""The methods LACE is compared with, each by name, on one labeled split of one pool."""
+
+from __future__ import annotations
+
+from pipeline.estimators.comparators.comparison import Comparison
+from pipeline.estimators.comparators.profile import METHODS, comparator_profile, comparator_value
+
+__all__ = ["METHODS", "Comparison", "comparator_profile", "comparator_value"]

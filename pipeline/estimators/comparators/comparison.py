@@ -1,0 +1,151 @@
+"""What every comparator sees: the same pool, labels, weights and fitted predictors, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pipeline.estimators.localities import ProfileAxis
+from pipeline.estimators.logistic import fit_standardized
+
+__all__ = ["Comparison", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+
+UNKNOWN_SHARE = 0.5
+"""What a predictor without any training row says."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One labeled split of one pool.
+
+    Attributes:
+        axis: profile values, points and kernel.
+        signals: (M, K) finite.
+        covariates: (M, C) what the composite predictor P(Z, S) is fitted on.
+        rows: (n,) pool positions of the labeled items.
+        y: (n,) their outcomes.
+        weights_pool: (G, M) weights over T.
+        weights_labeled: (G, n) weights over L.
+        fold: (n,) 0 or 1, the labeled items' folds for out-of-fold predictions.
+        pool_fold: (M,) 0 or 1, the pool's folds for PPCI.
+        primary: column of the primary signal.
+        raw_judge: (M,) external score of local PPI.
+        ridge: λ of the control variates.
+        inverse_penalty: C of the logistic predictors.
+    """
+
+    axis: ProfileAxis
+    signals: FloatArray
+    covariates: FloatArray
+    rows: IntArray
+    y: FloatArray
+    weights_pool: FloatArray
+    weights_labeled: FloatArray
+    fold: IntArray
+    pool_fold: IntArray
+    primary: int
+    raw_judge: FloatArray
+    ridge: float = 0.3
+    inverse_penalty: float = 1.0
+
+    @cached_property
+    def naive(self) -> FloatArray:
+        """Ȳ_L(z), (G,)."""
+        return np.asarray(self.weights_labeled @ self.y)
+
+    @cached_property
+    def judge_prediction(self) -> FloatArray:
+        """(M,) logistic of Y on the primary signal, fitted on all of L."""
+        column = self.signals[:, [self.primary]]
+        return fit_standardized(column[self.rows], self.y, self.inverse_penalty).predict(column)
+
+    @cached_property
+    def composite_refit(self) -> FloatArray:
+        """(M,) logistic of Y on (Z, S), fitted on all of L."""
+        fit = fit_standardized(self.covariates[self.rows], self.y, self.inverse_penalty)
+        return fit.predict(self.covariates)
+
+    @cached_property
+    def composite_prediction(self) -> FloatArray:
+        """(M,) logistic of Y on (Z, S): out of fold at labeled items, refit on all of L elsewhere."""
+        return self._out_of_fold(self.covariates, self.composite_refit)
+
+    @cached_property
+    def signal_prediction(self) -> FloatArray:
+        """(M,) logistic of Y on S alone: out of fold at labeled items, refit on all of L elsewhere."""
+        fit = fit_standardized(self.signals[self.rows], self.y, self.inverse_penalty)
+        return self._out_of_fold(self.signals, fit.predict(self.signals))
+
+    def _out_of_fold(self, covariates: FloatArray, refit: FloatArray) -> FloatArray:
+        prediction = refit.copy()
+        for held_out in (0, 1):
+            inside, training = self.fold == held_out, self.fold != held_out
+            if not inside.any():
+                continue
+            rows = self.rows[inside]
+            if not training.any():
+                prediction[rows] = UNKNOWN_SHARE
+                continue
+            fit = fit_standardized(covariates[self.rows[training]], self.y[training], self.inverse_penalty)
+            prediction[rows] = fit.predict(covariates[rows])
+        return prediction
+
+
+def predictor_covariates(axis: ProfileAxis, z: ArrayLike, signals: FloatArray) -> FloatArray:
+    """(M, C) covariates (Z, S): numeric profile columns as they are, text and boolean ones as level indicators."""
+    raw = np.asarray(z)
+    raw = raw[:, None] if raw.ndim == 1 else raw
+    parts = []
+    for column, levels in enumerate(axis.levels):
+        if levels is None:
+            parts.append(axis.z[:, [column]])
+        elif levels.dtype.kind in "iuf":
+            parts.append(levels[axis.z[:, column].astype(np.intp)].astype(np.float64)[:, None])
+        else:
+            parts.append(np.equal.outer(axis.z[:, column], np.arange(len(levels))).astype(np.float64))
+    return np.concatenate([*parts, signals], axis=1)
+
+
+def numeric_profile(axis: ProfileAxis, method: str) -> tuple[FloatArray, FloatArray]:
+    """Profile values (M, q) and points (G, q) as numbers, numeric levels by their own value.
+
+    Raises:
+        ValueError: text or boolean levels.
+    """
+    if any(levels is not None and levels.dtype.kind not in "iuf" for levels in axis.levels):
+        raise ValueError(f"{method} measures distances on the profile, so it needs a numeric one")
+    z = [
+        axis.z[:, column] if levels is None else levels[axis.z[:, column].astype(np.intp)].astype(np.float64)
+        for column, levels in enumerate(axis.levels)
+    ]
+    points = np.asarray(axis.at, dtype=np.float64)
+    return np.stack(z, axis=1), points[:, None] if points.ndim == 1 else points
+
+
+def split_folds(size: int, rng: np.random.Generator) -> IntArray:
+    """(size,) two random folds whose sizes differ by at most one."""
+    fold = np.zeros(size, dtype=np.intp)
+    fold[rng.permutation(size)[: size // 2]] = 1
+    return fold
+
+
+def check_folds(fold_of: ArrayLike, inside: NDArray[np.bool_], name: str) -> IntArray:
+    """The folds of the items ``inside``, 0 or 1.
+
+    Raises:
+        ValueError: wrong shape, or an inside item whose fold is neither 0 nor 1.
+    """
+    folds = np.asarray(fold_of)
+    if folds.shape != inside.shape:
+        raise ValueError(f"{name} must have shape {inside.shape}, got {folds.shape}")
+    chosen = folds[inside]
+    if not np.isin(chosen, (0, 1)).all():
+        raise ValueError(f"{name} must be 0 or 1 at every item it covers (and -1 elsewhere)")
+    return chosen.astype(np.intp)

@@ -1,0 +1,78 @@
+"""Local PPI: a local-linear smoother of the judge over the unlabeled pool, corrected by one over the labels."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.estimators.comparators.comparison import Comparison
+
+__all__ = ["local_linear", "local_ppi"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+SINGULAR = 1e-12
+"""Smallest eigenvalue of the weighted design, in units of its reach squared, that still gives a slope."""
+
+
+def local_linear(weights: FloatArray, z: FloatArray, points: FloatArray, outcome: FloatArray) -> FloatArray:
+    """Local-linear fit at each point; the local constant where the weighted design is singular.
+
+    Args:
+        weights: (G, m) kernel weights that sum to 1 (rows of zeros give NaN).
+        z: (m, q) profile values.
+        points: (G, q).
+        outcome: (m,).
+
+    Returns:
+        (G,) fitted values at the points.
+    """
+    reached = weights.any(axis=1)
+    mean = weights @ outcome
+    centre = weights @ z
+    slope = _slopes(weights, z, points, centre, outcome, mean)
+    return np.where(reached, mean - (slope * (centre - points)).sum(axis=1), np.nan)
+
+
+def _slopes(
+    weights: FloatArray, z: FloatArray, points: FloatArray, centre: FloatArray, outcome: FloatArray, mean: FloatArray
+) -> FloatArray:
+    """Weighted least-squares slopes (G, q), 0 where the design is singular."""
+    if z.shape[1] == 1:
+        spread = z[:, 0] - centre
+        weighted = weights * spread
+        square = np.vecdot(weighted, spread)
+        reach = np.abs(z[:, 0] - points).max(axis=1)
+        regular = square > SINGULAR * reach**2
+        cross = weighted @ outcome - weighted.sum(axis=1) * mean
+        return np.asarray(np.divide(cross, square, out=np.zeros_like(cross), where=regular))[:, None]
+    slopes = np.zeros_like(points)
+    for index, row in enumerate(weights):
+        spread = z - centre[index]
+        weighted = spread.T * row
+        gram = weighted @ spread
+        reach = np.abs(z - points[index]).max(axis=0)
+        scale = np.where(reach > 0.0, reach, 1.0)
+        if np.linalg.eigvalsh(gram / np.outer(scale, scale))[0] > SINGULAR:
+            slopes[index] = np.linalg.solve(gram, weighted @ (outcome - mean[index]))
+    return slopes
+
+
+def local_ppi(problem: Comparison) -> FloatArray:
+    """Smoother of the raw judge over T \\ L minus that of (judge − Y) over L, the same bandwidth; (G,).
+
+    With every item labeled the first smoother runs over T.
+    """
+    z, points = problem.axis.z, problem.axis.points
+    outside = np.ones(len(z), dtype=np.bool_)
+    outside[problem.rows] = False
+    if not outside.any():
+        outside[:] = True
+    pool_weights = problem.axis.weights(z[outside])
+    predicted = local_linear(pool_weights, z[outside], points, problem.raw_judge[outside])
+    rectifier = local_linear(
+        problem.weights_labeled, z[problem.rows], points, problem.raw_judge[problem.rows] - problem.y
+    )
+    return predicted - rectifier
