@@ -51,7 +51,7 @@ class Item:
     gold: str | None = None
     choices: tuple[str, ...] | None = None
     profile: float | str | None = None
-    metadata: Mapping[str, Any] = field(default=_NO_METADATA, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _NO_METADATA, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

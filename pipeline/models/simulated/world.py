@@ -1,0 +1,267 @@
+"""What simulated models know: each question's true answer, its difficulty, and how one goes wrong on it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+from pipeline.models.simulated.arithmetic import as_number, carry_slip, last_number, written
+from pipeline.models.simulated.chance import Chance, sigmoid
+from pipeline.models.simulated.settings import Simulation
+
+__all__ = ["KnownItem", "Solution", "World", "WorldItem", "same_question"]
+
+_SPREAD = 4.0
+_ITEM_SD = 0.7
+_VARIANTS = 6
+_LETTERS = "ABCDEFGHIJ"
+
+
+class KnownItem(Protocol):
+    """What the world needs of a benchmark item."""
+
+    @property
+    def question(self) -> str:
+        """The question as it will stand in prompts."""
+        ...
+
+    @property
+    def gold(self) -> Any:
+        """The true answer, or None where nobody knows it (the world then makes one up)."""
+        ...
+
+    @property
+    def choices(self) -> Sequence[str] | None:
+        """Texts of the choices, or None; gold is then a letter or the text of one."""
+        ...
+
+    @property
+    def profile(self) -> Any:
+        """The item's place on the profile axis, or None."""
+        ...
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """May hold ``solution``: a worked solution, a step to a line."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A worked chain: its lines and the answer it ends in."""
+
+    steps: tuple[str, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class WorldItem:
+    """One question with its truth.
+
+    Attributes:
+        question: its text.
+        gold: the true answer.
+        difficulty: log-odds that a model of ability 0 answers wrong.
+        choices: texts of the choices, empty for a free answer.
+        steps: lines of the right solution.
+        decoys: answers of other questions, to be mistaken for this one's.
+        seed: names the world's chance.
+    """
+
+    question: str
+    gold: str
+    difficulty: float
+    choices: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    decoys: tuple[str, ...] = ()
+    seed: int = 0
+
+    @cached_property
+    def right(self) -> Solution:
+        """The right solution."""
+        steps = self.steps or ("Reading the question closely settles what is asked.",)
+        return Solution(steps, self.gold)
+
+    @cached_property
+    def slips(self) -> tuple[Solution, ...]:
+        """Wrong solutions with different answers, the commonest mistake first; never empty."""
+        chance = Chance("slips", self.seed, self.question)
+        found: dict[str, Solution] = {}
+        for attempt in range(4 * _VARIANTS):
+            solution = self._slip(chance, attempt)
+            if not self.is_right(solution.answer):
+                found.setdefault(solution.answer, solution)
+            if len(found) == _VARIANTS:
+                break
+        return tuple(found.values()) or (Solution(self.steps, "unknown"),)
+
+    def is_right(self, answer: str | None) -> bool:
+        """Whether an answer means the gold one: equal as text, as numbers, or as the choice's letter or text."""
+        if answer is None:
+            return False
+        mine, truth = _plain(answer), _plain(self.gold)
+        if mine == truth:
+            return True
+        if self.choices:
+            return self._letter(answer) is not None and self._letter(answer) == self._letter(self.gold)
+        number, gold = as_number(mine), as_number(truth)
+        return number is not None and number == gold
+
+    def probability(self, ability: float) -> float:
+        """Probability that a model of this ability answers right."""
+        return sigmoid(ability - self.difficulty)
+
+    def _letter(self, answer: str) -> str | None:
+        bare = answer.strip().strip("().*").upper()
+        if len(bare) == 1 and bare in _LETTERS[: len(self.choices)]:
+            return bare
+        texts = [_plain(choice) for choice in self.choices]
+        return _LETTERS[texts.index(_plain(answer))] if _plain(answer) in texts else None
+
+    def _slip(self, chance: Chance, attempt: int) -> Solution:
+        if self.choices:
+            gold = self._letter(self.gold)
+            others = [letter for letter in _LETTERS[: len(self.choices)] if letter != gold]
+            letter = chance.pick(others) if others else "unknown"
+            return Solution(("One of the choices seems to fit what is described.",), letter)
+        results = [last_number(step) for step in self.steps]
+        places = [index for index, result in enumerate(results) if result is not None]
+        if places and attempt % 4 == 3 and len(places) > 1:
+            kept = places[-2]
+            return Solution(self.steps[: kept + 1], written(results[kept] or Fraction(0)))
+        if places:
+            place = chance.pick(places)
+            lines, final = carry_slip(self.steps, place, _misjudged(results[place] or Fraction(0), chance))
+            if final is not None:
+                return Solution(lines, written(final))
+        number = as_number(self.gold)
+        if number is not None:
+            return Solution(self.steps[:-1], written(_misjudged(number, chance)))
+        return Solution(self.steps[:-1], self._mistaken(chance))
+
+    def _mistaken(self, chance: Chance) -> str:
+        """A wrong answer that is no number: another digit in it, or the answer of some other question."""
+        digits = [index for index, sign in enumerate(self.gold) if sign.isdigit()]
+        if digits and chance.happens(0.7):
+            place = chance.pick(digits)
+            digit = str((int(self.gold[place]) + 1 + chance.below(8)) % 10)
+            return self.gold[:place] + digit + self.gold[place + 1 :]
+        return chance.pick(self.decoys) if self.decoys else "unknown"
+
+
+def _misjudged(value: Fraction, chance: Chance) -> Fraction:
+    """A number that one could take for this one."""
+    kind = chance.below(5)
+    size = max(1, int(abs(value)) // 10)
+    if kind == 0:
+        return value + (1 if chance.happens(0.5) else -1)
+    if kind == 1:
+        return value + (10 if chance.happens(0.5) or value < 12 else -10)
+    if kind == 2:
+        return value * 2
+    digits = str(value.numerator)
+    if kind == 3 and value.denominator == 1 and len(digits) >= 2 and digits[-1] != digits[-2] and value > 0:
+        return Fraction(int(digits[:-2] + digits[-1] + digits[-2]))
+    return value + 1 + chance.below(size + 4)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).strip(" .*`$").casefold()
+
+
+def same_question(text: str) -> str:
+    """What two writings of one question have in common: the text without regard to white space."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """All questions of a run, as the simulated models know them."""
+
+    items: Mapping[str, WorldItem]
+    seed: int = 0
+
+    @classmethod
+    def from_items(cls, items: Iterable[KnownItem], *, seed: int = 0) -> World:
+        """The world of these benchmark items.
+
+        Difficulty rises with the rank on the profile axis (numbers) or differs by group (text), by about four logits
+        from end to end, and varies from item to item with a standard deviation of 0.7.
+
+        Args:
+            items: the benchmark.
+            seed: another seed is another world: other difficulties, other mistakes, other luck.
+        """
+        known = tuple(items)
+        golds = [str(item.gold) for item in known if item.gold is not None]
+        decoys = tuple(dict.fromkeys(golds))[:50]
+        ranks = _ranks([item.profile for item in known])
+        entries: dict[str, WorldItem] = {}
+        for item, rank in zip(known, ranks, strict=True):
+            chance = Chance("item", seed, item.question)
+            level = _SPREAD * (rank - 0.5) if rank is not None else _group_level(item.profile, seed)
+            gold = str(item.gold) if item.gold is not None else (chance.pick(decoys) if decoys else "1")
+            entries[same_question(item.question)] = WorldItem(
+                question=item.question,
+                gold=gold,
+                difficulty=level + _ITEM_SD * chance.normal(),
+                choices=tuple(item.choices or ()),
+                steps=tuple(
+                    line.strip() for line in str(item.metadata.get("solution") or "").splitlines() if line.strip()
+                ),
+                decoys=decoys,
+                seed=seed,
+            )
+        return cls(entries, seed)
+
+    def find(self, question: str) -> WorldItem | None:
+        """The item of a question, or None if this world has no such question."""
+        return self.items.get(same_question(question))
+
+    @cached_property
+    def digest(self) -> str:
+        """A short name of the world: worlds whose models answer alike have the same."""
+        rows = sorted((key, item.gold, item.difficulty, item.steps) for key, item in self.items.items())
+        text = json.dumps([self.seed, rows], ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def true_accuracy(self, simulation: Simulation, questions: Iterable[str] | None = None) -> float:
+        """Expected share of right answers of a target on these questions (all by default).
+
+        A reply that is refused, cut off or empty counts as wrong, as ``missing_reply: wrong`` does.
+
+        Raises:
+            ValueError: there is no such question, or none at all.
+        """
+        chosen = list(self.items.values()) if questions is None else []
+        for question in questions or ():
+            item = self.find(question)
+            if item is None:
+                raise ValueError(f"the simulated world has no question {question[:60]!r}")
+            chosen.append(item)
+        if not chosen:
+            raise ValueError("the simulated world has no questions")
+        answered = (1 - simulation.refusal) * (1 - simulation.truncation) * (1 - simulation.empty)
+        mean = sum(item.probability(simulation.ability) for item in chosen) / len(chosen)
+        return mean * answered * (1 - simulation.bad_request)
+
+
+def _ranks(profiles: Sequence[Any]) -> list[float | None]:
+    """Mid-rank in (0, 1) of each number among all numbers; None for what is no number."""
+    values = [float(p) if isinstance(p, int | float) and not isinstance(p, bool) else None for p in profiles]
+    order = sorted(value for value in values if value is not None)
+    count = len(order)
+    return [
+        (bisect_left(order, value) + bisect_right(order, value)) / (2 * count) if value is not None else None
+        for value in values
+    ]
+
+
+def _group_level(profile: Any, seed: int) -> float:
+    return 0.0 if profile is None else 0.9 * Chance("group", seed, str(profile)).normal()
