@@ -9,6 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipeline.estimators.best_of_n_checks import ScoreWarning as ScoreWarning
+    from pipeline.estimators.best_of_n_checks import best_of_n_warnings as best_of_n_warnings
+    from pipeline.estimators.best_of_n_checks import critical_rho as critical_rho
+    from pipeline.estimators.best_of_n_checks import drift_test as drift_test
+    from pipeline.estimators.best_of_n_designs import Design as Design
+    from pipeline.estimators.best_of_n_designs import Sensitivity as Sensitivity
+    from pipeline.estimators.best_of_n_designs import compare_designs as compare_designs
+    from pipeline.estimators.best_of_n_designs import dependence_sensitivity as dependence_sensitivity
     from pipeline.estimators.best_of_n_estimators import best_of_n as best_of_n
     from pipeline.estimators.best_of_n_estimators import best_of_n_batch as best_of_n_batch
     from pipeline.estimators.best_of_n_estimators import best_of_n_complete as best_of_n_complete
@@ -17,9 +25,18 @@ if TYPE_CHECKING:
     from pipeline.estimators.best_of_n_estimators import best_of_n_plug_in as best_of_n_plug_in
     from pipeline.estimators.best_of_n_estimators import best_of_n_reuse as best_of_n_reuse
     from pipeline.estimators.best_of_n_estimators import two_candidate_umvu as two_candidate_umvu
+    from pipeline.estimators.best_of_n_pass_at_k import pass_at_k as pass_at_k
+    from pipeline.estimators.best_of_n_pass_at_k import pass_at_k_mean as pass_at_k_mean
     from pipeline.estimators.best_of_n_population import paired_difference as paired_difference
     from pipeline.estimators.best_of_n_population import population_mean as population_mean
+    from pipeline.estimators.best_of_n_risks import bounded_risk_bound as bounded_risk_bound
+    from pipeline.estimators.best_of_n_risks import gaussian_pair_risk as gaussian_pair_risk
+    from pipeline.estimators.best_of_n_risks import holdout_pair_risk as holdout_pair_risk
+    from pipeline.estimators.best_of_n_targets import bernoulli_target as bernoulli_target
+    from pipeline.estimators.best_of_n_targets import gaussian_target as gaussian_target
+    from pipeline.estimators.best_of_n_targets import lattice_target as lattice_target
     from pipeline.estimators.best_of_n_weights import winner_weights as winner_weights
+    from pipeline.estimators.comparators import comparator_profile as comparator_profile
     from pipeline.estimators.components import VarianceComponents as VarianceComponents
     from pipeline.estimators.components import variance_components as variance_components
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
@@ -47,6 +64,32 @@ if TYPE_CHECKING:
     from pipeline.estimators.simultaneous import paired_differences as paired_differences
 
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "best_of_n_checks": (
+        "ScoreWarning",
+        "best_of_n_warnings",
+        "critical_rho",
+        "drift_test",
+    ),
+    "best_of_n_designs": (
+        "Design",
+        "Sensitivity",
+        "compare_designs",
+        "dependence_sensitivity",
+    ),
+    "best_of_n_risks": (
+        "bounded_risk_bound",
+        "gaussian_pair_risk",
+        "holdout_pair_risk",
+    ),
+    "best_of_n_targets": (
+        "bernoulli_target",
+        "gaussian_target",
+        "lattice_target",
+    ),
+    "best_of_n_pass_at_k": (
+        "pass_at_k",
+        "pass_at_k_mean",
+    ),
     "best_of_n_estimators": (
         "best_of_n",
         "best_of_n_batch",
@@ -70,6 +113,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "means": ("naive_mean", "repeated_decoding_mean"),
     "one_step": ("one_step_mean", "one_step_values"),
     "components": ("VarianceComponents", "variance_components"),
+    "comparators": ("comparator_profile",),
     "lace": ("lace_profile",),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("fill_missing_signals", "standardize_signals"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from math import comb
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "best_of_n_gold",
     "best_of_n_plug_in",
     "best_of_n_reuse",
+    "score_columns",
     "two_candidate_umvu",
 ]
 
@@ -77,7 +78,7 @@ def best_of_n_batch(
         if scores.ndim != 3:
             raise ValueError(f"scores must have shape (P, M, K) or be a list of (M, K) matrices, got {scores.shape}")
         return _cyclic(_checked(scores), n, j, lattice, "held_out")
-    matrices = [_named_matrix(entry, position) for position, entry in enumerate(scores)]  # type: ignore[arg-type]
+    matrices = [_named_matrix(entry, position) for position, entry in enumerate(cast(Sequence[ArrayLike], scores))]
     out = np.empty(len(matrices), dtype=np.float64)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, matrix in enumerate(matrices):
@@ -201,6 +202,15 @@ def two_candidate_umvu(scores: ArrayLike, j: int, sigma: float) -> float:
     reach = slope * (first - second) / scale
     correction = scale * slope * np.exp(-(reach**2)) / np.sqrt(np.pi)
     return float((first + second) / 2.0 + (first - second) / 2.0 * erf(reach) - correction)
+
+
+def score_columns(scores: ArrayLike, *, lattice: Lattice = "auto") -> tuple[FloatArray, NDArray[Any]]:
+    """Checked scores (M, K) as contiguous columns (K, M): float64 values, and summable selection keys.
+
+    On a lattice the keys are integers, so that sums of them tie exactly; else they are the values.
+    """
+    matrix = _matrix(scores)[None]
+    return _columns(matrix)[0], _key_columns(matrix, lattice)[0]
 
 
 def _cyclic(scores: NDArray[Any], n: int, j: int | None, lattice: Lattice, evaluate: str) -> FloatArray:

@@ -1,0 +1,112 @@
+"""pass@k: the chance that at least one of k random samples is correct; Best-of-N with 0/1 keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pipeline.estimators.best_of_n_population import population_mean
+from pipeline.estimators.best_of_n_weights import check_integer, rank_weights
+from pipeline.estimators.intervals import t_quantile, wilson_interval
+from pipeline.estimators.results import Estimate
+
+__all__ = ["pass_at_k", "pass_at_k_mean"]
+
+
+def pass_at_k(correct: int, n: int, k: int) -> float:
+    """1 − C(n − c, k)/C(n, k), unbiased for one item's pass@k; no cancellation for rare successes.
+
+    Args:
+        correct: number c of correct samples, 0 ≤ c ≤ n.
+        n: samples drawn, ≥ 1.
+        k: 1 ≤ k ≤ n.
+
+    Raises:
+        ValueError: c or k out of range.
+        TypeError: not integers.
+    """
+    count, samples = check_integer(correct, "correct"), check_integer(n, "n")
+    size = _check_k(k, samples)
+    if not 0 <= count <= samples:
+        raise ValueError(f"correct must lie in 0..n = 0..{samples}, got {count}")
+    return float(rank_weights(samples, size).above[count])
+
+
+def pass_at_k_mean(
+    correct: ArrayLike, n: ArrayLike, k: int, *, clusters: ArrayLike | None = None, level: float = 0.95
+) -> Estimate:
+    """Mean pass@k over items with Wilson's interval at the effective sample size p(1 − p)/se².
+
+    The variance is that of the item values between items (or clusters); samples of one item are never
+    replicates. Student's t with (units − 1) degrees of freedom, and the units themselves as sample size
+    where all values agree at 0 or 1, so that the interval is never empty.
+
+    Args:
+        correct: (P,) correct samples per item.
+        n: samples per item: a number or (P,).
+        k: 1 ≤ k ≤ every n.
+        clusters: (P,) items of one cluster are averaged first, and clusters count as units.
+        level: nominal coverage.
+
+    Returns:
+        Estimate whose ``n`` is the number of units.
+    """
+    counts = _integers(correct, "correct")
+    if counts.ndim != 1 or counts.size == 0:
+        raise ValueError(f"correct must have shape (P,) with P ≥ 1, got {counts.shape}")
+    samples = _integers(n, "n")
+    if samples.shape not in ((), counts.shape):
+        raise ValueError(f"n must be a number or have shape {counts.shape}, got {samples.shape}")
+    samples = np.broadcast_to(samples, counts.shape)
+    if ((counts < 0) | (counts > samples)).any():
+        raise ValueError("correct must lie in 0..n for every item")
+    values = np.empty(len(counts), dtype=np.float64)
+    for size in np.unique(samples):
+        chosen = samples == size
+        values[chosen] = rank_weights(int(size), _check_k(k, int(size))).above[counts[chosen]]
+    mean = population_mean(values, clusters=clusters, level=level, interval="t")
+    low, high = _interval(mean)
+    return Estimate(
+        mean.value,
+        mean.se,
+        low,
+        high,
+        mean.level,
+        mean.n,
+        "pass_at_k",
+        {**mean.diagnostics, "k": k, "interval": "wilson"},
+    )
+
+
+def _interval(mean: Estimate) -> tuple[float, float]:
+    share = min(max(mean.value, 0.0), 1.0)
+    spread = share * (1.0 - share)
+    quantile = float(t_quantile(mean.n - 1, mean.level))
+    if mean.se > 0.0 and spread > 0.0:
+        size = spread / mean.se**2
+    elif spread > 0.0:
+        return mean.low, mean.high
+    else:
+        size = float(mean.n)
+    low, high = wilson_interval(share, size, quantile)
+    return float(low), float(high)
+
+
+def _check_k(k: int, samples: int) -> int:
+    size = check_integer(k, "k")
+    if samples < 1:
+        raise ValueError(f"n must be at least 1, got {samples}")
+    if not 1 <= size <= samples:
+        raise ValueError(f"k must lie in 1..n = 1..{samples}, got {size}: pass@k needs at least k samples per item")
+    return size
+
+
+def _integers(values: ArrayLike, name: str) -> NDArray[Any]:
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64)
+    if array.dtype.kind == "b" or (array.dtype.kind == "f" and np.isfinite(array).all() and (array % 1 == 0).all()):
+        return array.astype(np.int64)
+    raise TypeError(f"{name} must be integers")
