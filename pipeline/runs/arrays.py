@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pipeline.estimators import fill_missing_signals
 from pipeline.tables.schemas import SIGNALS
 
-__all__ = ["TargetArrays", "generator", "jittered", "repeated_outcomes", "target_arrays", "tau_matrix"]
+__all__ = ["TargetArrays", "generator", "repeated_outcomes", "target_arrays", "tau_matrix"]
 
 FloatArray = NDArray[np.float64]
 
@@ -24,11 +24,6 @@ def generator(seed: int, *purpose: object) -> np.random.Generator:
     text = "\x1f".join(str(part) for part in purpose)
     words = np.frombuffer(hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest(), dtype="<u4")
     return np.random.Generator(np.random.PCG64([seed, *(int(word) for word in words)]))
-
-
-def jittered(levels: FloatArray, seed: int) -> FloatArray:
-    """An ordered axis with U(−0.4, 0.4) added, so that a Gaussian kernel can smooth over its few levels."""
-    return levels + generator(seed, "profile jitter").uniform(-0.4, 0.4, size=len(levels))
 
 
 @dataclass(frozen=True, slots=True)

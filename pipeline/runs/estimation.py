@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pipeline.benchmark.items import jitter_profile
 from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.estimators import (
@@ -31,7 +32,6 @@ from pipeline.report.document import EstimateSet, Gap, Warned
 from pipeline.runs.arrays import (
     TargetArrays,
     generator,
-    jittered,
     repeated_outcomes,
     target_arrays,
     tau_matrix,
@@ -228,7 +228,7 @@ def _axis(arrays: TargetArrays, config: RunConfig) -> _Axis | None:
     levels = np.unique(arrays.profile)
     ordered = profile.kind == "ordinal" if profile else len(levels) <= 20 and bool((levels % 1 == 0).all())
     if ordered and len(levels) > 1:
-        return _Axis(jittered(arrays.profile, config.seed), levels, None)
+        return _Axis(jitter_profile(arrays.profile, config.seed), levels, None)
     return _Axis(arrays.profile, None, None) if len(levels) > 1 else None
 
 

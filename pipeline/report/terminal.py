@@ -1,0 +1,218 @@
+"""Estimates as tables for a terminal: 80 columns, plain where nobody looks, text never taken for markup."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipeline.estimators.results import Estimate, Profile
+from pipeline.report.document import EstimateSet
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+__all__ = ["METHOD_LABELS", "number", "print_estimates", "span"]
+
+METHOD_LABELS: Mapping[str, str] = {
+    "gold_all": "gold, all items",
+    "naive": "naive",
+    "repeated_decoding": "repeated decoding",
+    "one_step": "one-step",
+    "one_step_pool": "one-step, pool",
+    "one_step_paper": "one-step, λ = 1",
+    "lace": "LACE mean",
+    "lace_deployment": "LACE, deployment",
+    "lace_profile": "LACE profile",
+    "truth": "simulated truth",
+}
+
+
+def number(value: float, *, percent: bool, digits: int = 1) -> str:
+    """A number for people: 0.8123 as 81.2 in percent, or with four digits; a dash where there is none."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{100 * value:.{digits}f}" if percent else f"{value:.{digits + 2}f}"
+
+
+def span(low: float, high: float, *, percent: bool) -> str:
+    """An interval for people."""
+    return f"[{number(low, percent=percent)}, {number(high, percent=percent)}]"
+
+
+def _is_share(estimates: Sequence[Estimate]) -> bool:
+    """Whether every number is a share, so that percent reads best."""
+    return all(0.0 <= e.value <= 1.0 and e.low >= -0.5 and e.high <= 1.5 for e in estimates if math.isfinite(e.value))
+
+
+def print_estimates(console: Console, estimates: EstimateSet, *, title: str = "", profiles: bool = True) -> None:
+    """Every estimate: a table of means, one of profiles, one of gaps, the best-of-N values, then the warnings."""
+    for block in _blocks(estimates, title=title, profiles=profiles):
+        console.print(block)
+
+
+def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if any(isinstance(e, Estimate) for methods in estimates.values() for e in methods.values()):
+        yield _means(estimates, title)
+    if profiles:
+        for target, methods in estimates.items():
+            profile = methods.get("lace_profile")
+            if isinstance(profile, Profile):
+                yield _profile(target, profile)
+    if any(isinstance(gap.estimate, Estimate) for gap in estimates.gaps):
+        yield _gaps(estimates)
+    if estimates.best_of_n:
+        yield _best_of_n(estimates)
+    for warning in estimates.warnings:
+        yield Text(f"! {warning.message}", style="yellow")
+
+
+def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
+    for name, right in columns:
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _row(table: Any, cells: Sequence[str]) -> None:
+    from rich.text import Text
+
+    table.add_row(*(Text(cell) for cell in cells))
+
+
+def _effective(estimate: Estimate) -> str:
+    """Labels that the plain mean would need for the same standard error."""
+    value = estimate.diagnostics.get("n_effective")
+    return f"{value:.0f}" if isinstance(value, int | float) and math.isfinite(value) else ""
+
+
+def _means(estimates: EstimateSet, title: str) -> Any:
+    single = [e for methods in estimates.values() for e in methods.values() if isinstance(e, Estimate)]
+    percent = _is_share(single)
+    level = f"{100 * single[0].level:.0f} % interval"
+    unit = "%" if percent else "value"
+    table = _table(
+        title,
+        [
+            ("target", False),
+            ("method", False),
+            (unit, True),
+            ("SE", True),
+            (level, True),
+            ("labels", True),
+            ("worth", True),
+        ],
+    )
+    for position, (target, methods) in enumerate(estimates.items()):
+        if position:
+            table.add_section()
+        shown = target
+        for method, estimate in methods.items():
+            if not isinstance(estimate, Estimate):
+                continue
+            known = method in ("gold_all", "truth")
+            _row(
+                table,
+                [
+                    shown,
+                    METHOD_LABELS.get(method, method),
+                    number(estimate.value, percent=percent),
+                    "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
+                    "" if known else span(estimate.low, estimate.high, percent=percent),
+                    str(estimate.n),
+                    "" if known else _effective(estimate),
+                ],
+            )
+            shown = ""
+    return table
+
+
+def _profile(target: str, profile: Profile) -> Any:
+    percent = bool(all(-0.5 <= v <= 1.5 for v in profile.value if math.isfinite(v)))
+    verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
+    table = _table(
+        f"{target}: profile",
+        [
+            ("at", True),
+            ("%" if percent else "value", True),
+            ("SE", True),
+            (f"{100 * profile.level:.0f} % interval", True),
+            ("effective labels", True),
+            ("signals", False),
+        ],
+    )
+    for position, at in enumerate(profile.at):
+        shown = str(at) if isinstance(at, str) else f"{float(at):.4g}"
+        _row(
+            table,
+            [
+                shown,
+                number(profile.value[position], percent=percent),
+                number(profile.se[position], percent=percent, digits=2 if percent else 1),
+                span(profile.low[position], profile.high[position], percent=percent),
+                f"{profile.n_effective[position]:.1f}",
+                str(verdicts[position]),
+            ],
+        )
+    return table
+
+
+def _gaps(estimates: EstimateSet) -> Any:
+    table = _table(
+        "Paired gaps",
+        [("a − b", False), ("method", False), ("gap", True), ("SE", True), ("interval", True), ("decided", False)],
+    )
+    for gap in estimates.gaps:
+        estimate = gap.estimate
+        if not isinstance(estimate, Estimate):
+            continue
+        decided = "a > b" if estimate.low > 0 else "a < b" if estimate.high < 0 else "no"
+        _row(
+            table,
+            [
+                f"{gap.a} − {gap.b}",
+                METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean"),
+                number(estimate.value, percent=True),
+                number(estimate.se, percent=True, digits=2),
+                span(estimate.low, estimate.high, percent=True),
+                decided,
+            ],
+        )
+    return table
+
+
+def _best_of_n(estimates: EstimateSet) -> Any:
+    table = _table(
+        "Best of N by the mean of J scores",
+        [
+            ("target", False),
+            ("measure", False),
+            ("N", True),
+            ("J", True),
+            ("value", True),
+            ("SE", True),
+            ("interval", True),
+            ("prompts", True),
+        ],
+    )
+    for entry in estimates.best_of_n:
+        estimate = entry.estimate
+        _row(
+            table,
+            [
+                entry.target,
+                entry.measure,
+                str(entry.n),
+                str(entry.j),
+                number(estimate.value, percent=False),
+                number(estimate.se, percent=False),
+                span(estimate.low, estimate.high, percent=False),
+                str(estimate.n),
+            ],
+        )
+    return table
