@@ -1,0 +1,344 @@
+"""From any table with named columns to what the estimators take: outcomes, signals, profiles, weights, clusters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pipeline.errors import DataError
+from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
+from pipeline.tables.signal_checks import Notice, checked_signals
+from pipeline.tables.user_table import UserTable, read_user_table
+
+__all__ = ["ColumnRoles", "ProfileAxis", "ProfileRole", "TableInputs", "TargetInputs", "read_inputs", "table_inputs"]
+
+FloatArray = NDArray[np.float64]
+ProfileKind = Literal["continuous", "ordinal", "categorical"]
+
+ALL = "all"
+"""The target's name where the table has no model column."""
+MAX_ORDINAL_LEVELS = 12
+MAX_LEVELS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRole:
+    """A profile column and its kind; None means: find out."""
+
+    column: str
+    kind: ProfileKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRoles:
+    """Which column of the user's table holds what.
+
+    Attributes:
+        gold: how good each answer is; empty where it is not known.
+        signals: label-free numbers, known on every row (a few may be missing).
+        id: the item; joins the rows of several models.
+        model: splits a long table into targets.
+        cluster: rows with one value are not independent (repeats, passages, conversations).
+        weights: deployment weight of each row.
+        profiles: axes to profile along.
+        labeled: yes/no; gold outside it is never read.
+        inclusion: probability in (0, 1] with which each row was drawn for labelling.
+        taus: columns of predicted outcomes: draw 0 first, then the independent draws (the one-step estimator).
+        gold_range: (low, high) that every gold value must lie in; None means: judge by the values.
+    """
+
+    gold: str
+    signals: tuple[str, ...] = ()
+    id: str | None = None
+    model: str | None = None
+    cluster: str | None = None
+    weights: str | None = None
+    profiles: tuple[ProfileRole, ...] = ()
+    labeled: str | None = None
+    inclusion: str | None = None
+    taus: tuple[str, ...] = ()
+    gold_range: tuple[float, float] | None = None
+
+    def columns(self) -> list[str]:
+        """Every named column, once."""
+        single = (self.gold, self.id, self.model, self.cluster, self.weights, self.labeled, self.inclusion)
+        several = (*self.signals, *self.taus, *(profile.column for profile in self.profiles))
+        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProfileAxis:
+    """One profile axis on the rows of one target.
+
+    Attributes:
+        column: its name.
+        kind: continuous, ordinal or categorical.
+        values: (M,) numbers (NaN where missing) or, if categorical, labels.
+    """
+
+    column: str
+    kind: ProfileKind
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetInputs:
+    """One target on its pool of M rows.
+
+    Attributes:
+        name: value of the model column, or ``all``.
+        y: (M,) outcomes, NaN where not labeled.
+        labeled: (M,) which rows carry a label.
+        signals: (M, K), NaN where missing (fill_missing_signals before any estimator).
+        signal_names: (K,) what each column is.
+        profiles: the axes.
+        ids: (M,) item ids, or None.
+        clusters: (M,) cluster labels, or None.
+        weights: (M,) deployment weights, or None.
+        inclusion: (M,) inclusion probabilities, or None.
+        taus: (M, D) predicted outcomes per draw, or None.
+    """
+
+    name: str
+    y: FloatArray
+    labeled: NDArray[np.bool_]
+    signals: FloatArray
+    signal_names: tuple[str, ...]
+    profiles: tuple[ProfileAxis, ...] = ()
+    ids: NDArray[np.str_] | None = None
+    clusters: NDArray[np.str_] | None = None
+    weights: FloatArray | None = None
+    inclusion: FloatArray | None = None
+    taus: FloatArray | None = None
+
+    @property
+    def binary(self) -> bool:
+        """Whether every label is 0 or 1."""
+        return bool(np.isin(self.y[self.labeled], (0.0, 1.0)).all())
+
+
+@dataclass(frozen=True, slots=True)
+class TableInputs:
+    """Every target of a table, and what was noticed while reading."""
+
+    targets: tuple[TargetInputs, ...]
+    notices: tuple[Notice, ...] = field(default=())
+
+
+def read_inputs(path: str | Path, roles: ColumnRoles) -> TableInputs:
+    """Read a table file and assemble its targets.
+
+    Raises:
+        DataError: the file or a column cannot be used; one line that names rows or columns.
+    """
+    return table_inputs(read_user_table(path, roles.columns()), roles)
+
+
+def table_inputs(table: UserTable, roles: ColumnRoles) -> TableInputs:
+    """Assemble the targets of a table that has been read.
+
+    Raises:
+        DataError: stray gold values, no labels, text where numbers belong, bad weights; rows are named.
+    """
+    notices = [Notice("table", note) for note in table.notes]
+    y, labeled = _outcomes(table, roles, notices)
+    signals = _numbers(table, roles.signals, "signal", notices)
+    taus = _numbers(table, roles.taus, "tau column", notices) if roles.taus else None
+    weights = _weights(table, roles.weights) if roles.weights else None
+    inclusion = _inclusion(table, roles.inclusion, labeled) if roles.inclusion else None
+    ids = label_column(table, roles.id) if roles.id else None
+    clusters = _full_labels(table, roles.cluster, "cluster column") if roles.cluster else None
+    models = _full_labels(table, roles.model, "model column") if roles.model else np.full(len(y), ALL)
+    axes = [_axis(table, profile, notices) for profile in roles.profiles]
+    targets = []
+    for name in dict.fromkeys(models.tolist()):
+        rows = np.flatnonzero(models == name)
+        if not labeled[rows].any():
+            if len(rows) == len(y):
+                raise DataError(
+                    f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows"
+                )
+            notices.append(Notice("no_labels", f"target {name} has no gold label and was left out"))
+            continue
+        kept = checked_signals(signals[rows], roles.signals, y[rows], labeled[rows], name, notices)
+        part = None if clusters is None else clusters[rows]
+        if part is None and ids is not None:
+            part = _repeats(ids[rows], name, notices)
+        targets.append(
+            TargetInputs(
+                name=str(name),
+                y=y[rows],
+                labeled=labeled[rows],
+                signals=kept.values,
+                signal_names=kept.names,
+                profiles=tuple(ProfileAxis(axis.column, axis.kind, axis.values[rows]) for axis in axes),
+                ids=None if ids is None else ids[rows],
+                clusters=part,
+                weights=None if weights is None else weights[rows],
+                inclusion=None if inclusion is None else inclusion[rows],
+                taus=None if taus is None else taus[rows],
+            )
+        )
+    if not targets:
+        raise DataError(f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows")
+    return TableInputs(tuple(targets), _merged(notices))
+
+
+def _outcomes(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> tuple[FloatArray, NDArray[np.bool_]]:
+    if roles.labeled is not None:
+        labeled = flag_column(table, roles.labeled)
+        # Gold outside the labeled rows is not read at all, not even to complain about it.
+        hidden = pl.Series(~labeled)
+        frame = table.frame.with_columns(pl.when(hidden).then(None).otherwise(pl.col(roles.gold)).alias(roles.gold))
+        table = UserTable(table.source, frame, table.rows, table.notes)
+    numbers = number_column(table, roles.gold, "gold column")
+    if numbers.note:
+        notices.append(Notice("spelling", numbers.note))
+    y = numbers.values
+    if roles.labeled is None:
+        labeled = np.isfinite(y)
+    elif (lost := np.flatnonzero(labeled & ~np.isfinite(y))).size:
+        raise DataError(
+            f"gold column {roles.gold!r} is empty where {roles.labeled!r} says labeled: "
+            f"{', '.join(table.place(int(row)) for row in lost[:5])}"
+        )
+    _refuse_stray_gold(table, roles, y)
+    return y, labeled
+
+
+def _refuse_stray_gold(table: UserTable, roles: ColumnRoles, y: FloatArray) -> None:
+    """Values outside the declared range, or a few that do not fit a 0/1 column."""
+    known = np.isfinite(y)
+    if roles.gold_range is not None:
+        low, high = roles.gold_range
+        stray = np.flatnonzero(known & ((y < low) | (y > high)))
+        kind = f"outside [{low:g}, {high:g}]"
+    else:
+        outside = known & ((y < 0.0) | (y > 1.0))
+        binary = np.isin(y, (0.0, 1.0)).sum()
+        stray = np.flatnonzero(outside) if binary >= 0.9 * known.sum() and outside.sum() < binary else np.array([], int)
+        kind = "that do not fit a column of 0 and 1"
+    if len(stray):
+        cells = shown_cells(table, roles.gold, stray)
+        raise DataError(
+            f"gold column {roles.gold!r} has {len(stray)} values {kind}: {cells}; mend them, or leave them empty if "
+            "unknown, or give --gold-range LOW,HIGH if they are right"
+        )
+
+
+def _numbers(table: UserTable, names: Sequence[str], role: str, notices: list[Notice]) -> FloatArray:
+    columns = []
+    for name in names:
+        numbers = number_column(table, name, role)
+        if numbers.note:
+            notices.append(Notice("spelling", numbers.note))
+        columns.append(numbers.values)
+    return np.stack(columns, axis=1) if columns else np.empty((table.frame.height, 0))
+
+
+def _weights(table: UserTable, name: str) -> FloatArray:
+    weights = number_column(table, name, "weights column").values
+    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0.0))
+    if len(bad):
+        cells = shown_cells(table, name, bad)
+        raise DataError(f"weights column {name!r} must hold a number of at least 0 in every row; see {cells}")
+    if not weights.any():
+        raise DataError(f"weights column {name!r} is 0 in every row")
+    return weights
+
+
+def _inclusion(table: UserTable, name: str, labeled: NDArray[np.bool_]) -> FloatArray:
+    chances = number_column(table, name, "inclusion column").values
+    bad = np.flatnonzero(labeled & ~((chances > 0.0) & (chances <= 1.0)))
+    if len(bad):
+        cells = shown_cells(table, name, bad)
+        raise DataError(f"inclusion column {name!r} must hold probabilities in (0, 1] on labeled rows; see {cells}")
+    return chances
+
+
+def _full_labels(table: UserTable, name: str, role: str) -> NDArray[np.str_]:
+    labels = label_column(table, name)
+    empty = np.flatnonzero(labels == "")
+    if len(empty):
+        places = ", ".join(table.place(int(row)) for row in empty[:5])
+        raise DataError(f"{role} {name!r} is empty in {len(empty)} rows: {places}; fill them or remove these rows")
+    return labels
+
+
+def _repeats(ids: NDArray[np.str_], target: str, notices: list[Notice]) -> NDArray[np.str_] | None:
+    """Rows of one item are repeats, not independent items: they form a cluster."""
+    count = len(ids) - len(np.unique(ids))
+    if count == 0:
+        return None
+    notices.append(
+        Notice(
+            "clustered_by_id",
+            f"item ids repeat ({count} rows more than items); rows of one item count as one cluster",
+            target,
+        )
+    )
+    return ids
+
+
+def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> ProfileAxis:
+    column = table.frame[role.column]
+    numbers: FloatArray | None = None
+    if role.kind != "categorical" and column.dtype != pl.Boolean:
+        try:
+            numbers = number_column(table, role.column, f"{role.kind or 'profile'} profile column").values
+        except DataError:
+            if role.kind is not None:
+                raise
+    kind = role.kind or _detected_kind(numbers)
+    if kind == "categorical" or numbers is None:
+        labels = label_column(table, role.column, missing="(missing)")
+        _check_levels(role.column, labels)
+        return ProfileAxis(role.column, "categorical", labels)
+    missing = int(np.isnan(numbers).sum())
+    if missing:
+        notices.append(
+            Notice(
+                "profile_missing",
+                f"profile column {role.column!r} is empty in {missing} rows; its profile is over the others",
+            )
+        )
+    return ProfileAxis(role.column, kind, numbers)
+
+
+def _detected_kind(numbers: FloatArray | None) -> ProfileKind:
+    if numbers is None:
+        return "categorical"
+    known = np.unique(numbers[np.isfinite(numbers)])
+    whole = bool(np.all(known == np.round(known)))
+    return "ordinal" if whole and len(known) <= MAX_ORDINAL_LEVELS else "continuous"
+
+
+def _check_levels(name: str, labels: NDArray[np.str_]) -> None:
+    levels = Counter(labels.tolist())
+    if len(levels) > MAX_LEVELS:
+        raise DataError(
+            f"profile column {name!r} has {len(levels)} different values; as categories each needs labels of its own. "
+            "Choose a coarser column (or declare it continuous if it holds numbers)"
+        )
+
+
+def _merged(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """The same notice about several targets becomes one."""
+    targets: dict[tuple[str, str], list[str]] = {}
+    for notice in notices:
+        names = targets.setdefault((notice.code, notice.message), [])
+        if notice.target is not None and notice.target not in names:
+            names.append(notice.target)
+    merged = []
+    for (code, message), names in targets.items():
+        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        prefix = f"{shown}: " if names and names != [ALL] else ""
+        merged.append(Notice(code, prefix + message))
+    return tuple(merged)

@@ -1,0 +1,1 @@
+"""Other tools' results as one table: Inspect AI logs, lm-evaluation-harness samples, plain tables."""

@@ -1,0 +1,343 @@
+"""Reads the columns that are needed of a user's own table, and no others: large files are streamed."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from pipeline.errors import DataError
+from pipeline.tables.table_source import TableSource, inspect_source, open_bytes
+
+__all__ = ["UserTable", "nearest_names", "read_user_table"]
+
+_TRANSCODE_LIMIT = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class UserTable:
+    """The requested columns of a table, in file order.
+
+    Attributes:
+        source: the file.
+        frame: one column per requested name: text from CSV; text, numbers or booleans from JSON Lines and Parquet.
+        rows: (M,) number of each row in the file, 1 for the first row below a header.
+        notes: what was repaired or left out while reading, one line each.
+    """
+
+    source: TableSource
+    frame: pl.DataFrame
+    rows: pl.Series
+    notes: tuple[str, ...] = field(default=())
+
+    def place(self, index: int) -> str:
+        """Where the row at ``index`` of the frame stands in the file, for messages."""
+        row = int(self.rows[index])
+        if self.source.format == "csv":
+            return f"row {row} (line {row + 1 + self.source.skip_lines})"
+        return f"row {row}"
+
+    def subset(self, keep: pl.Series) -> UserTable:
+        """The rows where ``keep`` is true."""
+        return UserTable(self.source, self.frame.filter(keep), self.rows.filter(keep), self.notes)
+
+
+def nearest_names(wanted: str, names: Sequence[str], count: int = 3) -> list[str]:
+    """The names most like ``wanted``, best first, whatever the case."""
+    folded = {name.casefold(): name for name in names}
+    close = difflib.get_close_matches(wanted.casefold(), list(folded), n=count, cutoff=0.5)
+    inside = [low for low in folded if wanted.casefold() in low or (len(low) > 2 and low in wanted.casefold())]
+    return [folded[name] for name in dict.fromkeys([*close, *inside])][:count]
+
+
+def read_user_table(path: str | Path, columns: Sequence[str]) -> UserTable:
+    """Read ``columns`` of a CSV, JSON Lines, JSON or Parquet file; gzip, bz2, xz and Zstandard are undone.
+
+    A nested field is named with dots (``scores.judge``). Rows of a CSV file that are empty in all of its columns are
+    left out and counted in ``notes`` (spreadsheets leave such rows at the end).
+
+    Raises:
+        DataError: the file cannot be read, has no rows, or lacks a column (the nearest names are given).
+    """
+    source = inspect_source(path)
+    wanted = list(dict.fromkeys(columns))
+    if not wanted:
+        raise DataError(f"{source.path}: no columns were asked for; the table has {_listing(source.columns)}")
+    reader = {"csv": _read_csv, "jsonl": _read_json_lines, "json": _read_json_array, "parquet": _read_parquet}
+    frame, rows, notes = reader[source.format](source, wanted)
+    if frame.height == 0:
+        raise DataError(
+            f"{source.path} has a header but no rows" if source.format == "csv" else f"{source.path} has no rows"
+        )
+    blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    if blank.all():
+        raise DataError(f"{source.path}: columns {', '.join(wanted)} are empty in every row")
+    if source.format == "csv" and blank.any():
+        blank &= _blank_lines(source)
+        frame, rows = frame.filter(~blank), rows.filter(~blank)
+        notes = [*notes, f"{int(blank.sum())} blank rows were left out"] if blank.any() else notes
+    return UserTable(source, frame, rows, tuple(notes))
+
+
+def _listing(names: Sequence[str], limit: int = 12) -> str:
+    shown = ", ".join(names[:limit])
+    return shown if len(names) <= limit else f"{shown}, … ({len(names)} columns)"
+
+
+def _missing_column(source: TableSource, name: str, names: Sequence[str]) -> DataError:
+    close = nearest_names(name, names)
+    hint = f"did you mean {' or '.join(repr(entry) for entry in close)}?" if close else f"it has {_listing(names)}"
+    if len(names) == 1 and source.format == "csv":
+        hint += (
+            "; only one column was found, so the delimiter may be an unusual one (comma, semicolon, tab and | are read)"
+        )
+    return DataError(f"{source.path} has no column {name!r}: {hint}")
+
+
+# --- CSV ------------------------------------------------------------------------------------------------------------
+
+
+def _read_csv(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
+    for name in wanted:
+        hits = source.columns.count(name)
+        if hits == 0:
+            raise _missing_column(source, name, source.columns)
+        if hits > 1:
+            raise DataError(f"{source.path}: {hits} columns are called {name!r}; rename all but one")
+    notes = []
+    data, repair = _csv_input(source)
+    if repair:
+        notes.append(repair)
+    indices = [source.columns.index(name) for name in wanted]
+    try:
+        lazy, actual = _scan(source, data)
+        cells = [_clean_text(pl.col(actual[index])).alias(name) for index, name in zip(indices, wanted, strict=True)]
+        frame = lazy.select(cells).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{source.path}: {_csv_damage(source, error)}") from error
+    return frame, pl.int_range(1, frame.height + 1, eager=True), notes
+
+
+def _scan(source: TableSource, data: Any) -> tuple[pl.LazyFrame, list[str]]:
+    """The whole CSV file as lazy text columns, and the names that polars gives them."""
+    lazy = pl.scan_csv(
+        data, separator=source.delimiter, infer_schema=False, encoding="utf8-lossy", skip_lines=source.skip_lines,
+        missing_columns="insert", raise_if_empty=False, low_memory=True, glob=False,
+    )  # fmt: skip
+    return lazy, lazy.collect_schema().names()
+
+
+def _blank_lines(source: TableSource) -> pl.Series:
+    """(rows,) true where every cell of a CSV row is empty."""
+    lazy, names = _scan(source, _csv_input(source)[0])
+    cells = [_clean_text(pl.col(name)).is_null() for name in names]
+    return lazy.select(pl.all_horizontal(cells)).collect(engine="streaming").to_series()
+
+
+def _clean_text(column: pl.Expr) -> pl.Expr:
+    text = column.str.strip_chars(" \t\r\n\u00a0\u202f\u2009")
+    # Excel keeps text as ="…"; a lone leading apostrophe marks text too.
+    text = text.str.replace(r'^="(.*)"$', "$1").str.replace(r"^'(\S*)$", "$1")
+    return pl.when(text.str.len_bytes() == 0).then(None).otherwise(text)
+
+
+def _csv_input(source: TableSource) -> tuple[Any, str | None]:
+    """What polars reads: the path where it can, else the text as UTF-8 bytes; and a note when bytes were guessed at."""
+    old_mac = _has_lone_returns(source)
+    if source.encoding.startswith("utf-8") and source.compression in {"none", "gzip", "zstd"} and not old_mac:
+        return source.path, None
+    with open_bytes(source.path, source.compression) as file:
+        data = file.read()
+    if source.encoding == "cp1252" and len(data) > _TRANSCODE_LIMIT:
+        return data, "the text is not UTF-8; letters with accents were replaced (save it as UTF-8 to keep them)"
+    text = data.decode(source.encoding, errors="replace").lstrip("\ufeff")
+    if old_mac:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    note = "the text is not UTF-8 and was read as Windows-1252" if source.encoding == "cp1252" else None
+    return text.encode(), note
+
+
+def _has_lone_returns(source: TableSource) -> bool:
+    with open_bytes(source.path, source.compression) as file:
+        head = file.read(1 << 16)
+    return b"\r" in head and b"\n" not in head
+
+
+def _csv_damage(source: TableSource, error: Exception) -> str:
+    """One line about a CSV file that polars refuses: the row with too many fields where that is the reason."""
+    message = str(error).strip()
+    width = len(source.columns)
+    if "more fields" in message or "could not parse" in message:
+        with open_bytes(source.path, source.compression) as raw:
+            text = io.TextIOWrapper(raw, encoding=source.encoding, errors="replace", newline="")
+            for _ in range(source.skip_lines):
+                text.readline()
+            for row, cells in enumerate(csv.reader(_bounded(text), delimiter=source.delimiter)):
+                if len(cells) > width:
+                    return (
+                        f"row {row} (line {row + 1 + source.skip_lines}) has {len(cells)} fields where the header has "
+                        f"{width}; put text that holds {source.delimiter!r} in double quotes"
+                    )
+        return "a double quote is opened and never closed; look for a stray quotation mark"
+    return message.splitlines()[0] if message else type(error).__name__
+
+
+def _bounded(lines: IO[str], limit: int = 5_000_000) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number >= limit:
+            return
+        yield line[:100_000]
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def _read_json_lines(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
+    def records() -> Iterator[tuple[int, Any]]:
+        with open_bytes(source.path, source.compression) as raw:
+            try:
+                for number, line in enumerate(io.TextIOWrapper(raw, encoding=source.encoding, errors="replace"), 1):
+                    if line.strip():
+                        yield number, _parse(source, number, line.lstrip("\ufeff"))
+            except (OSError, EOFError) as error:
+                raise DataError(
+                    f"{source.path}: the {source.compression} data is damaged or cut off ({error})"
+                ) from error
+
+    return _from_records(source, records(), wanted)
+
+
+def _parse(source: TableSource, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{source.path}: line {number} is no JSON object ({error})") from error
+
+
+def _read_json_array(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
+    with open_bytes(source.path, source.compression) as raw:
+        try:
+            records = json.loads(raw.read().decode(source.encoding).lstrip("\ufeff"))
+        except ValueError as error:
+            raise DataError(f"{source.path} is no JSON array of objects ({error})") from error
+    return _from_records(source, iter(enumerate(records, 1)), wanted)
+
+
+def _from_records(
+    source: TableSource, records: Iterator[tuple[int, Any]], wanted: list[str]
+) -> tuple[pl.DataFrame, pl.Series, list[str]]:
+    paths = {name: name.split(".") for name in wanted}
+    values: dict[str, list[Any]] = {name: [] for name in wanted}
+    seen: set[str] = set()
+    names: dict[str, None] = {}
+    rows: list[int] = []
+    for number, record in records:
+        if not isinstance(record, dict):
+            raise DataError(f"{source.path}: line {number} is no JSON object but a {type(record).__name__}")
+        rows.append(number)
+        names.update(dict.fromkeys(record))
+        for name, steps in paths.items():
+            found, value = _field(record, name, steps)
+            if found:
+                seen.add(name)
+            if isinstance(value, dict | list):
+                raise DataError(_nested_message(source, name, number, value))
+            values[name].append(value)
+    for name in wanted:
+        if rows and name not in seen:
+            raise _missing_column(source, name, list(names))
+    frame = pl.DataFrame([_json_series(name, values[name]) for name in wanted])
+    return frame, pl.Series(rows, dtype=pl.Int64), []
+
+
+def _field(record: dict[str, Any], name: str, steps: list[str]) -> tuple[bool, Any]:
+    if name in record:
+        return True, record[name]
+    value: Any = record
+    for step in steps:
+        if not isinstance(value, dict) or step not in value:
+            return False, None
+        value = value[step]
+    return len(steps) > 1, value
+
+
+def _nested_message(source: TableSource, name: str, number: int, value: Any) -> str:
+    if isinstance(value, dict) and value:
+        field_name = f"{name}.{next(iter(value))}"
+        return f"{source.path}: column {name!r} is nested (row {number}); name one field, e.g. {field_name!r}"
+    return f"{source.path}: column {name!r} holds a list (row {number}); a column needs one value per row"
+
+
+def _json_series(name: str, values: list[Any]) -> pl.Series:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if kinds <= {int, float}:
+        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+    texts = [None if value is None else _json_text(value) for value in values]
+    return pl.Series(name, texts, dtype=pl.String).to_frame().select(_clean_text(pl.col(name)).alias(name)).to_series()
+
+
+def _json_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    text = str(value)
+    # A lone surrogate cannot be stored as UTF-8.
+    return re.sub(r"[\ud800-\udfff]", "\ufffd", text)
+
+
+# --- Parquet --------------------------------------------------------------------------------------------------------
+
+
+def _read_parquet(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
+    lazy = pl.scan_parquet(source.path, glob=False)
+    schema = lazy.collect_schema()
+    selected = [_parquet_column(source, schema, name) for name in wanted]
+    try:
+        frame = lazy.select(selected).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{source.path}: the Parquet file is damaged ({str(error).splitlines()[0]})") from error
+    return frame, pl.int_range(1, frame.height + 1, eager=True), []
+
+
+def _parquet_column(source: TableSource, schema: pl.Schema, name: str) -> pl.Expr:
+    dtype: pl.DataType
+    if name in schema:
+        expression, dtype = pl.col(name), schema[name]
+    else:
+        steps = name.split(".")
+        if steps[0] not in schema:
+            raise _missing_column(source, name, source.columns)
+        expression, dtype = pl.col(steps[0]), schema[steps[0]]
+        for step in steps[1:]:
+            fields: dict[str, Any] = dict(dtype.to_schema()) if isinstance(dtype, pl.Struct) else {}
+            if step not in fields:
+                raise _missing_column(source, name, source.columns)
+            expression, dtype = expression.struct.field(step), fields[step]
+    return _scalar(source, name, expression, dtype).alias(name)
+
+
+def _scalar(source: TableSource, name: str, expression: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if isinstance(dtype, pl.Struct) and dtype.fields:
+        raise DataError(
+            f"{source.path}: column {name!r} is nested; name one field, e.g. '{name}.{dtype.fields[0].name}'"
+        )
+    if dtype.is_nested():
+        raise DataError(f"{source.path}: column {name!r} holds lists; a column needs one value per row")
+    if dtype == pl.Boolean:
+        return expression
+    if dtype.is_numeric():
+        return expression.cast(pl.Float64).fill_nan(None) if name else expression
+    if dtype in (pl.Binary, pl.Object):
+        raise DataError(f"{source.path}: column {name!r} holds raw bytes; numbers or text are needed")
+    return _clean_text(expression.cast(pl.String))
