@@ -107,6 +107,10 @@ class Study:
 
 _STUDIES: Mapping[str, tuple[str, str]] = {
     # name: (module:attribute that holds the Study, summary)
+    "lace-repeated-pool": (
+        "pipeline.studies.lace_repeated_pool:study",
+        "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",
+    ),
 }
 
 

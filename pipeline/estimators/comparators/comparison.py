@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.comparators.predictor import fit_standardized
 from pipeline.estimators.localities import ProfileAxis
-from pipeline.estimators.logistic import fit_standardized
 
 __all__ = ["Comparison", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
 

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from pipeline.estimators.comparators.comparison import Comparison
 
-__all__ = ["aug_plugin", "global_cv", "lace_value", "local_coefficients", "per_signal_cv", "residual_only", "scalar_cv"]
+__all__ = [
+    "aug_plugin",
+    "global_cv",
+    "lace_value",
+    "local_coefficients",
+    "oracle_value",
+    "per_signal_cv",
+    "residual_only",
+    "scalar_cv",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -42,6 +51,11 @@ def lace_value(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """LACE's point estimate (G,) and coefficients (G, K), for studies that need no interval."""
     beta = local_coefficients(problem, problem.signals)
     return problem.naive - (beta * _imbalance(problem, problem.signals)).sum(axis=1), beta
+
+
+def oracle_value(problem: Comparison, coefficients: FloatArray) -> FloatArray:
+    """The same with given coefficients (G, K)."""
+    return np.asarray(problem.naive - (coefficients * _imbalance(problem, problem.signals)).sum(axis=1))
 
 
 def per_signal_cv(problem: Comparison) -> tuple[FloatArray, FloatArray]:
