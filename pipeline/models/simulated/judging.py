@@ -18,7 +18,7 @@ __all__ = ["Rater", "Verdict"]
 Verdict = Literal["A", "B", "tie"]
 
 _PREFERENCE = re.compile(r"preference:\s*(.*)", re.IGNORECASE)
-_EXAMPLES = re.compile(r"own answer was (correct|wrong)")
+_EXAMPLES = re.compile(r"own answer was (correct|wrong)\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class Rater:
             fresh = Chance("belief", self.item.seed, self.model, self.item.question, *sorted((first, second)))
             belief = solution_drawn(self.item, self.settings.ability, fresh).answer
         one, two = self._agrees(first, belief), self._agrees(second, belief)
-        if one and two and self.chance.happens(0.85):
+        if one and two and self.chance.happens(0.9):
             return "tie"
         lead = 2 * self.settings.strength * (one - two) + self.settings.position_bias
-        width = self.settings.tie_width if one == two else 0.3 * self.settings.tie_width
-        return self._verdict(lead + 2 * self.settings.noise * self.chance.normal(), width)
+        noise = 2 * self.settings.noise * self.chance.normal()
+        return self._verdict(lead + noise, 0.3 * self.settings.tie_width)
 
     def probability_right(self, asked: Asked) -> float:
         """Probability that a target answered right, given two chains and its preference; two decimals.
@@ -78,9 +78,8 @@ class Rater:
         answers = [final_answer(asked.texts.get(name, "")) for name in ("CHAIN A", "CHAIN B")]
         views = [self.believes_right(answer) for answer in answers]
         prior = self.settings.expects - 0.7 * self.item.difficulty + _from_examples(asked.prompt)
-        same = _same(self.item, *answers)
-        evidence = _log_ratio(views[0], views[1], same, _preference(asked.prompt))
-        worth = prior + 0.4 * (sum(views) - 1) + self.settings.sharpness * evidence
+        evidence = _log_ratio(views[0], views[1], _preference(asked.prompt))
+        worth = prior + 0.2 * (sum(views) - 1) + self.settings.sharpness * evidence
         return round(sigmoid(worth + self.settings.noise * self.chance.normal()), 2)
 
     def _worth(self, response: str) -> float:
@@ -118,14 +117,12 @@ def _from_examples(prompt: str) -> float:
     return logit((right + 4.0) / (len(outcomes) + 6.0)) - logit(4.0 / 6.0)
 
 
-def _log_ratio(first: bool, second: bool, same: bool, verdict: Verdict) -> float:
+def _log_ratio(first: bool, second: bool, verdict: Verdict) -> float:
     """Log of how much likelier the preference is from a target that is right than from one that is wrong."""
     if first != second:
         if verdict == "tie":
-            return -1.2
-        return 2.0 if (verdict == "A") == first else -2.4
+            return -1.7
+        return 1.05 if (verdict == "A") == first else -2.6
     if first:
-        return 1.5 if verdict == "tie" else -1.8
-    if same:
-        return -1.8 if verdict == "tie" else 0.6
-    return 0.5 if verdict == "tie" else -0.2
+        return 1.8 if verdict == "tie" else -1.9
+    return 0.35 if verdict == "tie" else -0.15

@@ -32,9 +32,9 @@ class Simulation(BaseModel):
 
     overconfidence: Number = 1.2
     """Added to the log-odds of the confidence it states."""
-    confidence_signal: Number = 0.7
+    confidence_signal: Number = 0.25
     """How much higher its stated confidence is when it is right (log-odds, up and down)."""
-    confidence_noise: Annotated[float, Field(ge=0, le=20)] = 0.8
+    confidence_noise: Annotated[float, Field(ge=0, le=20)] = 1.0
     """Standard deviation of its stated confidence (log-odds)."""
     length: Annotated[float, Field(ge=0, le=1)] = 0.5
     """How long-winded its chains are, from terse to wordy."""
@@ -45,11 +45,11 @@ class Simulation(BaseModel):
     """How far its scores and comparisons follow its view (log-odds)."""
     leniency: Number = 0.2
     """Added to the log-odds of every score."""
-    noise: Annotated[float, Field(ge=0, le=20)] = 0.5
+    noise: Annotated[float, Field(ge=0, le=20)] = 0.6
     """Standard deviation of what differs between two judgements of one text (log-odds)."""
     text_noise: Annotated[float, Field(ge=0, le=20)] = 0.5
     """Standard deviation of what it thinks of a text beyond its answer (log-odds, the same each time)."""
-    position_bias: Number = 0.25
+    position_bias: Number = 0.4
     """Advantage of the text shown first (log-odds)."""
     verbosity_bias: Number = 0.2
     """Advantage of a text twice as long (log-odds)."""
@@ -60,7 +60,7 @@ class Simulation(BaseModel):
     """Probability that, asked on in a conversation, it stands by what it answered there."""
     expects: Number = 1.1
     """As a regressor: the ability it expects of a target."""
-    sharpness: Annotated[float, Field(ge=0, le=20)] = 0.9
+    sharpness: Annotated[float, Field(ge=0, le=20)] = 1.0
     """As a regressor: how much of the evidence's weight it uses; 1 is all of it."""
 
     malformed: Rate = 0.0
@@ -103,7 +103,7 @@ SIMULATED_MODELS: Mapping[str, Simulation] = {
     "sim/anchor-weak": Simulation(ability=-0.6, length=0.3),
     "sim/anchor-medium": Simulation(ability=0.8, length=0.5),
     "sim/anchor-strong": Simulation(ability=2.4, length=0.6),
-    "sim/regressor": Simulation(ability=2.0, accuracy=0.92, noise=0.3, malformed=0.01),
+    "sim/regressor": Simulation(ability=2.0, accuracy=0.95, noise=0.25, malformed=0.01),
 }
 """The simulated models that exist, with their defaults."""
 

@@ -32,7 +32,7 @@ def solution_drawn(item: WorldItem, ability: float, chance: Chance) -> Solution:
     if chance.happens(item.probability(ability)):
         return item.right
     slips = item.slips
-    place = int(len(slips) * chance.uniform() ** 2)
+    place = int(len(slips) * chance.uniform() ** 3)
     return slips[place]
 
 
@@ -56,6 +56,6 @@ def stated_confidence(item: WorldItem, right: bool, settings: Simulation, chance
     overconfidence: related to correctness, but not calibrated.
     """
     ease = 0.35 * (settings.ability - item.difficulty)
-    signal = settings.confidence_signal * (0.5 if right else -0.5) * 2
+    signal = settings.confidence_signal * (1 if right else -1)
     percent = 100 * sigmoid(settings.overconfidence + ease + signal + settings.confidence_noise * chance.normal())
     return round(percent) if percent > 90 else 5 * round(percent / 5)

@@ -45,7 +45,7 @@ class SimulatedTransport:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._models: dict[str, SimulatedModel] = {}
+        self._models: dict[str, tuple[ModelSpec, SimulatedModel]] = {}
         self._failed: dict[str, int] = {}
 
     async def open(self) -> None:
@@ -80,10 +80,11 @@ class SimulatedTransport:
 
     def _model(self, spec: ModelSpec) -> SimulatedModel:
         known = self._models.get(spec.name)
-        if known is None:
-            known = SimulatedModel(spec.model, simulation_settings(spec.model, spec.simulate), self._world)
-            self._models[spec.name] = known
-        return known
+        if known is not None and (known[0] is spec or known[0] == spec):
+            return known[1]
+        model = SimulatedModel(spec.model, simulation_settings(spec.model, spec.simulate), self._world)
+        self._models[spec.name] = (spec, model)
+        return model
 
     def _maybe_fail(self, model: SimulatedModel, request: Request, key: str) -> None:
         settings = model.settings

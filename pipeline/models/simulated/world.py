@@ -176,8 +176,10 @@ def _plain(text: str) -> str:
 
 
 def same_question(text: str) -> str:
-    """What two writings of one question have in common: the text without regard to white space."""
-    return " ".join(text.split())
+    """What two writings of one question have in common: not white space, nor characters that cannot be sent."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return " ".join(text.replace("\x00", "\ufffd").split())
 
 
 @dataclass(frozen=True, eq=False)
