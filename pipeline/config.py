@@ -354,8 +354,10 @@ class RunConfig(_Section):
         return self.model_dump(mode="json", by_alias=True)
 
     def digest(self) -> str:
-        """SHA-256 of the canonical configuration."""
-        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        """SHA-256 of what makes the run this run: everything but how much it may spend and how long it may wait."""
+        limits = ("budget", "confirm_above_usd", "attempt_timeout_s", "call_deadline_s", "max_attempts", "drain_s")
+        identity = {name: value for name, value in self.canonical().items() if name not in limits}
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def to_yaml(self) -> str:

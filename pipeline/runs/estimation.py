@@ -36,8 +36,9 @@ from pipeline.runs.arrays import (
     target_arrays,
     tau_matrix,
 )
+from pipeline.runs.frames import RunTables
 
-__all__ = ["RunTables", "estimate_run"]
+__all__ = ["estimate_run"]
 
 FloatArray = NDArray[np.float64]
 Estimates: TypeAlias = dict[str, dict[str, Estimate | Profile]]
@@ -47,19 +48,6 @@ COMPARATORS = (
     "naive", "plugin_judge", "plugin_multi", "aug_plugin", "strat_ppi", "scalar_cv", "local_ppi", "ppci",
     "global_cv", "per_signal_cv", "residual_only",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class RunTables:
-    """The tables of one run, each a frame sorted by its key."""
-
-    items: pl.DataFrame
-    responses: pl.DataFrame
-    preferences: pl.DataFrame
-    scores: pl.DataFrame
-    taus: pl.DataFrame
-    candidates: pl.DataFrame
-    signals: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)

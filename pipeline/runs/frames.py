@@ -1,0 +1,61 @@
+"""The tables of one run, read from its directory when they are first looked at."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.tables.store import read_table
+
+__all__ = ["RunTables"]
+
+
+class RunTables:
+    """The tables of a run as polars frames, each sorted by its key (``spec``: docs/formats.md).
+
+    Raises:
+        DataError: on first access, where a table is not there or is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __repr__(self) -> str:
+        return f"RunTables({str(self._folder)!r})"
+
+    @cached_property
+    def items(self) -> pl.DataFrame:
+        """One row per item: question, gold, choices, profile, labeled."""
+        return read_table(self._folder, "items")
+
+    @cached_property
+    def responses(self) -> pl.DataFrame:
+        """One row per answer, anchor or auxiliary chain."""
+        return read_table(self._folder, "responses")
+
+    @cached_property
+    def preferences(self) -> pl.DataFrame:
+        """One row per pairwise verdict and order."""
+        return read_table(self._folder, "preferences")
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """One row per judge score."""
+        return read_table(self._folder, "scores")
+
+    @cached_property
+    def taus(self) -> pl.DataFrame:
+        """One row per predicted probability of correctness."""
+        return read_table(self._folder, "taus")
+
+    @cached_property
+    def candidates(self) -> pl.DataFrame:
+        """One row per best-of-N candidate."""
+        return read_table(self._folder, "candidates")
+
+    @cached_property
+    def signals(self) -> pl.DataFrame:
+        """One row per item and target: the label and the six signals."""
+        return read_table(self._folder, "signals")
