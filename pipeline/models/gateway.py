@@ -1,0 +1,370 @@
+"""Gateway: the one door to every model. Cache first, then single flight, then a live call made durable."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from pipeline.errors import ConfigError
+from pipeline.models.budget import Budget, Spent
+from pipeline.models.cache import CacheWriteError, ReplyCache
+from pipeline.models.cache_writer import CacheWriter
+from pipeline.models.entries import Entry
+from pipeline.models.flights import Flight, Flights
+from pipeline.models.identity import canonical_json, request_key, sendable_messages
+from pipeline.models.live_calls import Clock, LiveModel
+from pipeline.models.negotiation import Negotiation
+from pipeline.models.pricing import require_prices
+from pipeline.models.providers import check_credentials
+from pipeline.models.reading import now_utc, to_reply
+from pipeline.models.retries import CallTrace
+from pipeline.models.spec import ModelSpec
+from pipeline.models.stopping import RunStopped, StopKind
+from pipeline.models.transport import Transport, TransportError
+from pipeline.models.transports import default_transport
+from pipeline.models.types import (
+    Answered,
+    CallLabel,
+    CallRecord,
+    Failed,
+    Message,
+    Outcome,
+    ReplySchema,
+    Request,
+    Usage,
+)
+
+__all__ = ["Gateway", "GatewayStatus", "Miss"]
+
+_LOG = logging.getLogger(__name__)
+_MIN_FREE_BYTES = 16 * 2**20
+_DISK_CHECK_S = 0.2
+_NO_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A request that a replay needed and nobody recorded."""
+
+    label: CallLabel
+    model: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayStatus:
+    """What the gateway is doing now: counts, and why calls wait (``"slot"``, ``"rate_limited 429"``, …)."""
+
+    in_flight: int
+    waiting: int
+    retrying: int
+    reasons: Mapping[str, int]
+    paused_s: Mapping[str, float]
+
+
+class Gateway:
+    """Asks models. Implements :class:`pipeline.models.types.Asker`; use as ``async with``.
+
+    Args:
+        specs: model entries by name.
+        cache: where replies are kept; the gateway writes to it, the caller closes it.
+        budget: what may be spent.
+        record: told every outcome, once per ask.
+        transports: by transport name; ``litellm`` and ``direct`` have defaults.
+        offline: answer from the cache alone.
+        recorded_failures: request key → failure, replayed when offline.
+        negotiated: model entry → what an earlier session of the run learnt of it (``describe()``).
+        on_negotiated: told (model entry, what was learnt).
+        clock, sleep: time, for tests.
+
+    Raises:
+        ConfigError: (on entering) a missing key variable, an unknown provider, an unknown price under budget.usd.
+    """
+
+    def __init__(
+        self,
+        specs: Mapping[str, ModelSpec],
+        *,
+        cache: ReplyCache,
+        budget: Budget,
+        record: Callable[[CallRecord], None],
+        transports: Mapping[str, Transport] | None = None,
+        offline: bool = False,
+        recorded_failures: Mapping[str, Failed] | None = None,
+        negotiated: Mapping[str, Mapping[str, Any]] | None = None,
+        on_negotiated: Callable[[str, dict[str, Any]], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._cache, self._budget, self._record = cache, budget, record
+        self._transports: dict[str, Transport] = dict(transports or {})
+        self._opened: dict[str, asyncio.Task[None]] = {}
+        self._offline = offline
+        self._recorded_failures = recorded_failures or {}
+        self._on_negotiated = on_negotiated
+        self._flights: Flights[Outcome | None] = Flights()
+        self._stopped: RunStopped | None = None
+        self._writer = CacheWriter(cache)
+        self._disk_checked = -1e9
+        self._warned: set[str] = set()
+        self._clock = Clock(clock, sleep)
+        self._models = {name: self._live_model(spec, (negotiated or {}).get(name)) for name, spec in specs.items()}
+        self.misses: list[Miss] = []
+
+    def _live_model(self, spec: ModelSpec, known: Mapping[str, Any] | None) -> LiveModel:
+        note = f"negotiated {canonical_json([spec.model, spec.endpoint, list(spec.drop_params)])}"
+
+        def changed(learnt: dict[str, Any]) -> None:
+            _LOG.info("%s: takes %s", spec.name, learnt)
+            if not self._offline:
+                self._cache.set_note(note, learnt)
+            if self._on_negotiated is not None:
+                self._on_negotiated(spec.name, learnt)
+
+        return LiveModel(
+            spec,
+            Negotiation(spec, self._cache.note(note) if known is None else known, changed),
+            self._budget,
+            transport=self._transport,
+            before_attempt=self._before_attempt,
+            clock=self._clock,
+        )
+
+    async def __aenter__(self) -> Gateway:
+        specs = {name: model.spec for name, model in self._models.items()}
+        if not self._offline:
+            check_credentials(specs)
+            if self._budget.usd is not None:
+                require_prices(specs, {name: model.known_price for name, model in self._models.items()}, self._budget)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Cancel what is still in flight (``drain`` first to let it land), store what has arrived, close sockets."""
+        self.stop("the gateway is closed", "closed")
+        self._flights.interrupt(self._stop_error, waiting_only=False)
+        await self._flights.landed(5.0)
+        await self._writer.close()
+        for model in self._models.values():
+            model.limits.close()
+        for name in self._opened:
+            await self._transports[name].close()
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent so far, earlier sessions given to the budget included."""
+        return self._budget.spent
+
+    @property
+    def stopped(self) -> RunStopped | None:
+        """Why no further call may be made, if so."""
+        return self._stopped
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """Model entry → ``price`` (with its source, None where unknown) and ``negotiated``, for the manifest."""
+        return {name: model.describe() for name, model in self._models.items()}
+
+    def status(self) -> GatewayStatus:
+        """A snapshot for progress lines."""
+        flights = self._flights.all()
+        waiting = [flight for flight in flights if flight.phase == "waiting"]
+        reasons = Counter(flight.reason for flight in waiting)
+        retrying = sum(flight.reason not in ("slot", "budget") for flight in waiting)
+        paused = {name: model.limits.paused_for() for name, model in self._models.items()}
+        return GatewayStatus(
+            in_flight=len(flights) - len(waiting),
+            waiting=len(waiting) - retrying,
+            retrying=retrying,
+            reasons=dict(reasons),
+            paused_s={name: seconds for name, seconds in paused.items() if seconds > 0},
+        )
+
+    def stop(self, reason: str, kind: StopKind = "interrupted") -> None:
+        """Start no further attempt: asks raise RunStopped, attempts in flight may land. The first reason stays."""
+        if self._stopped is not None:
+            return
+        self._stopped = RunStopped(reason, kind)
+        self._flights.keep = True
+        self._flights.interrupt(self._stop_error, waiting_only=True)
+
+    async def drain(self, seconds: float) -> bool:
+        """After ``stop``: give attempts in flight ``seconds`` to land and be stored; whether all did."""
+        self.stop("draining")
+        return await self._flights.landed(seconds)
+
+    async def ask(
+        self,
+        model: str,
+        messages: Sequence[Message],
+        *,
+        label: CallLabel,
+        draw: int = 0,
+        params: Mapping[str, Any] | None = None,
+        schema: ReplySchema | None = None,
+    ) -> Outcome:
+        """One call; see :meth:`pipeline.models.types.Asker.ask`."""
+        live = self._models.get(model)
+        if live is None:
+            raise ConfigError(f"no model entry {model!r} (known: {', '.join(self._models)})")
+        sendable = sendable_messages(messages)
+        while True:
+            if self._stopped is not None:
+                raise self._stop_error()
+            sent = live.negotiation.params(params, schema)
+            request = Request(live.spec.model, live.endpoint, sendable, sent, draw)
+            key = request_key(request)
+            entry = self._cache.get(key)
+            if entry is not None:
+                live.negotiation.succeeded(sent)
+                return self._from_cache(live, entry, label)
+            if self._offline:
+                return self._from_record(model, key, label)
+            if not live.negotiation.uncertain(sent):
+                outcome = await self._fly(live, request, key, label)
+            else:
+                async with live.negotiation.gate:
+                    if not live.negotiation.uncertain(sent) or sent != live.negotiation.params(params, schema):
+                        continue
+                    outcome = await self._fly(live, request, key, label)
+            if outcome is not None:
+                return outcome
+
+    async def _fly(self, live: LiveModel, request: Request, key: str, label: CallLabel) -> Outcome | None:
+        """The outcome of a live call, shared with identical ones; None: ask again in the form now known to work."""
+        outcome, first = await self._flights.join(
+            key, live.spec.name, lambda flight: self._live(live, request, key, label, flight)
+        )
+        if first or outcome is None:
+            return outcome
+        if isinstance(outcome, Failed):
+            self._record(self._failure_record(live.spec.name, outcome, label, CallTrace()))
+            return outcome
+        return self._from_cache(live, Entry(key, outcome.request, outcome.reply), label)
+
+    async def _live(
+        self, live: LiveModel, request: Request, key: str, label: CallLabel, flight: Flight
+    ) -> Outcome | None:
+        trace = CallTrace()
+        try:
+            sent = await live.call(request, flight, trace)
+        except TransportError as error:
+            if live.negotiation.refused(request.params, error):
+                return None
+            return self._failed(live, key, label, error, trace)
+        except RunStopped as error:
+            self.stop(error.reason, error.kind)
+            raise
+        flight.phase = "storing"
+        entry = Entry(key, request, to_reply(sent.raw, latency_s=sent.latency_s, price=live.price), sent.raw.sent)
+        try:
+            if not await self._writer.add(entry):
+                entry = self._cache.get(key) or entry  # another process was first: both use its reply
+        except CacheWriteError as error:
+            self.stop(str(error), "cache")
+            raise self._stop_error() from error
+        live.negotiation.succeeded(request.params)
+        self._note_changes(live, sent.raw.sent)
+        reply = entry.reply
+        self._record(
+            CallRecord(
+                key, label, live.spec.name, "answered", reply.outcome, trace.attempts, trace.waits_s, reply.latency_s,
+                reply.usage, reply.cost_usd, None, now_utc(), sent.raw.sent,
+            )
+        )  # fmt: skip
+        return Answered(request, key, reply, cached=False)
+
+    def _from_cache(self, live: LiveModel, entry: Entry, label: CallLabel) -> Answered:
+        reply = entry.reply
+        self._record(
+            CallRecord(
+                entry.key, label, live.spec.name, "cached", reply.outcome, 0, 0.0, reply.latency_s, reply.usage,
+                reply.cost_usd, None, reply.at, entry.sent,
+            )
+        )  # fmt: skip
+        return Answered(entry.request, entry.key, reply, cached=True)
+
+    def _from_record(self, model: str, key: str, label: CallLabel) -> Failed:
+        """Offline: the failure that was recorded, or a miss."""
+        failed = self._recorded_failures.get(key)
+        if failed is None:
+            self.misses.append(Miss(label, model, key))
+            failed = Failed(key, "not_recorded", f"no reply of {model} was recorded for this request")
+        self._record(self._failure_record(model, failed, label, CallTrace()))
+        return failed
+
+    def _failed(self, live: LiveModel, key: str, label: CallLabel, error: TransportError, trace: CallTrace) -> Failed:
+        """A terminal failure of this call, or the end of the run where every further call would fail alike."""
+        where = f"{live.spec.name} ({live.spec.model})"
+        status = f" (status {error.status})" if error.status else ""
+        if error.stops_model:
+            kind: StopKind = error.kind if error.kind in ("auth", "not_found", "out_of_credit") else "auth"
+            self.stop(f"{where}: {error.message}{status}", kind)
+            raise self._stop_error()
+        if error.kind == "unsupported_parameter" and error.param:
+            self.stop(
+                f"{where} refuses the parameter {error.param}: {error.message}{status}; take it out of"
+                f" models.{live.spec.name}.params, or list it under drop_params to leave it out",
+                "unsupported_parameter",
+            )
+            raise self._stop_error()
+        if trace.out_of_time:
+            message = (
+                f"gave up at call_deadline_s = {live.spec.call_deadline_s:g} after {trace.attempts} attempts;"
+                f" the last: {error.message}"
+            )
+            failed = Failed(key, "deadline", message, error.status)
+        else:
+            failed = Failed(key, error.kind, error.message, error.status)
+        self._record(self._failure_record(live.spec.name, failed, label, trace))
+        return failed
+
+    def _failure_record(self, model: str, failed: Failed, label: CallLabel, trace: CallTrace) -> CallRecord:
+        return CallRecord(
+            failed.key, label, model, "failed", "failed", trace.attempts, trace.waits_s, 0.0, _NO_USAGE, None, failed,
+            now_utc(),
+        )  # fmt: skip
+
+    def _note_changes(self, live: LiveModel, sent: Mapping[str, Any]) -> None:
+        """Say once per model that what was sent differs from what was asked."""
+        if sent and live.spec.name not in self._warned:
+            self._warned.add(live.spec.name)
+            _LOG.warning("%s: parameters sent differ from those asked for: %s", live.spec.name, dict(sent))
+
+    async def _transport(self, spec: ModelSpec) -> Transport:
+        """The transport of an entry, opened before its first use."""
+        name = spec.transport
+        if name not in self._transports:
+            self._transports[name] = default_transport(name)
+        transport = self._transports[name]
+        if name not in self._opened:
+            self._opened[name] = asyncio.create_task(transport.open())
+        if not self._opened[name].done():
+            await asyncio.shield(self._opened[name])
+        self._opened[name].result()
+        return transport
+
+    def _before_attempt(self) -> None:
+        """Raise where no attempt may start: stopped, or no room on disk for the reply that would be paid for."""
+        if self._stopped is not None:
+            raise self._stop_error()
+        now = time.monotonic()
+        if now - self._disk_checked >= _DISK_CHECK_S:
+            free = self._cache.free_bytes()
+            if free < _MIN_FREE_BYTES:
+                raise RunStopped(
+                    f"{self._cache.directory}: only {free / 2**20:.1f} MiB left on the disk; the next reply might not"
+                    " be stored: free space, then resume",
+                    "disk_full",
+                )
+            self._disk_checked = now
+
+    def _stop_error(self) -> RunStopped:
+        assert self._stopped is not None
+        return RunStopped(self._stopped.reason, self._stopped.kind)

@@ -1,0 +1,156 @@
+"""ModelLimits: when the next attempt of a model may start (concurrency, rpm, tpm, pauses)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+__all__ = ["ModelLimits"]
+
+_BACKOFF_S = 1.0
+_LONGEST_BACKOFF_S = 60.0
+_STEPS_TO_RECOVER = 16
+
+
+class ModelLimits:
+    """Grants slots to the attempts of one model, first come first served.
+
+    A slot is granted when fewer attempts than the limit are in flight, the model is not paused, and rpm and tpm allow
+    it; nothing is held while waiting. The limit follows AIMD: halved by a 429 (once per generation of attempts, as one
+    overload answers many of them), raised by about a sixteenth of the maximum per round of successes.
+
+    rpm and tpm are paced evenly, so that no window of a minute holds more than its share.
+
+    Args:
+        max_concurrency: attempts in flight at most.
+        rpm, tpm: requests and tokens per minute, or None.
+        clock: seconds, monotonic.
+        sleep: awaits seconds.
+    """
+
+    def __init__(
+        self,
+        max_concurrency: int,
+        *,
+        rpm: float | None = None,
+        tpm: float | None = None,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        rng: random.Random | None = None,
+    ) -> None:
+        self.maximum = max_concurrency
+        self.limit = float(max_concurrency)
+        self.in_flight = 0
+        self.paused_until = 0.0
+        self._rpm, self._tpm = rpm, tpm
+        self._clock, self._sleep = clock, sleep
+        self._rng = rng or random.Random()
+        self._next_request = self._next_tokens = 0.0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._timer: asyncio.Task[None] | None = None
+        self._timer_at = 0.0
+        self._generation = 0
+        self._rate_limited_in_a_row = 0
+
+    @property
+    def waiting(self) -> int:
+        """Attempts that wait for a slot."""
+        return sum(not granted.done() for _, granted in self._waiting)
+
+    def paused_for(self) -> float:
+        """Seconds until the model may be asked again; 0 when it is not paused."""
+        return max(0.0, self.paused_until - self._clock())
+
+    async def acquire(self, tokens: int) -> int:
+        """Wait for a slot; returns the generation to hand back to ``rate_limited``."""
+        if not self._waiting and self._ready_at() <= self._clock() and self.in_flight < int(self.limit):
+            self._take(tokens)
+            return self._generation
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, granted))
+        self._pump()
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self.release()
+            raise
+        return self._generation
+
+    def release(self) -> None:
+        """Give the slot back."""
+        self.in_flight -= 1
+        self._pump()
+
+    def succeeded(self, reserved_tokens: int, tokens: int) -> None:
+        """An attempt was answered: raise the limit, correct the tokens counted against tpm."""
+        self._rate_limited_in_a_row = 0
+        if self.limit < self.maximum:
+            step = max(1.0, self.maximum / _STEPS_TO_RECOVER) / max(self.limit, 1.0)
+            self.limit = min(float(self.maximum), self.limit + step)
+        if self._tpm is not None:
+            self._next_tokens -= (reserved_tokens - tokens) * 60.0 / self._tpm
+
+    def rate_limited(self, generation: int, retry_after: float | None) -> None:
+        """A 429: pause the whole model, and halve the limit unless an attempt of the same generation did."""
+        now = self._clock()
+        fresh = generation == self._generation
+        if fresh:
+            self._generation += 1
+            self._rate_limited_in_a_row += 1
+            self.limit = max(1.0, self.limit / 2)
+        if retry_after is not None:
+            # The provider's word is a floor; a little more keeps clocks that differ out of the window.
+            self.paused_until = max(self.paused_until, now + retry_after + 0.05)
+        elif fresh:
+            backoff = min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2.0 ** (self._rate_limited_in_a_row - 1))
+            self.paused_until = max(self.paused_until, now + backoff * self._rng.uniform(0.5, 1.0))
+
+    def close(self) -> None:
+        """End the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _ready_at(self) -> float:
+        """When pauses, rpm and tpm next allow an attempt."""
+        return max(self.paused_until, self._next_request, self._next_tokens)
+
+    def _take(self, tokens: int) -> None:
+        self.in_flight += 1
+        now = self._clock()
+        if self._rpm is not None:
+            self._next_request = max(now, self._next_request) + 60.0 / self._rpm
+        if self._tpm is not None:
+            self._next_tokens = max(now, self._next_tokens) + tokens * 60.0 / self._tpm
+
+    def _pump(self) -> None:
+        """Grant what can be granted; set a timer where only time is missing."""
+        while self._waiting:
+            tokens, granted = self._waiting[0]
+            if granted.done():
+                self._waiting.popleft()
+                continue
+            if self.in_flight >= int(self.limit):
+                return
+            ready = self._ready_at()
+            if ready > self._clock():
+                self._wake_at(ready)
+                return
+            self._waiting.popleft()
+            self._take(tokens)
+            granted.set_result(None)
+
+    def _wake_at(self, when: float) -> None:
+        if self._timer is not None and not self._timer.done():
+            if self._timer_at <= when:
+                return
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = asyncio.create_task(self._wake(when))
+
+    async def _wake(self, when: float) -> None:
+        await self._sleep(max(0.0, when - self._clock()))
+        self._timer = None
+        self._pump()

@@ -1,0 +1,63 @@
+"""Providers: which one a model string names, and whether its key is there, before anything is sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pipeline.errors import ConfigError
+from pipeline.models.spec import ModelSpec
+
+__all__ = ["KEY_VARIABLES", "check_credentials"]
+
+KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "ai21": ("AI21_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "anyscale": ("ANYSCALE_API_KEY",),
+    "azure": ("AZURE_API_KEY",),
+    "azure_ai": ("AZURE_AI_API_KEY",),
+    "cerebras": ("CEREBRAS_API_KEY",),
+    "codestral": ("CODESTRAL_API_KEY",),
+    "cohere": ("COHERE_API_KEY", "CO_API_KEY"),
+    "cohere_chat": ("COHERE_API_KEY", "CO_API_KEY"),
+    "databricks": ("DATABRICKS_API_KEY",),
+    "deepinfra": ("DEEPINFRA_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "fireworks_ai": ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "huggingface": ("HF_TOKEN", "HUGGINGFACE_API_KEY"),
+    "mistral": ("MISTRAL_API_KEY",),
+    "moonshot": ("MOONSHOT_API_KEY",),
+    "nebius": ("NEBIUS_API_KEY",),
+    "nvidia_nim": ("NVIDIA_NIM_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
+    "perplexity": ("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+    "replicate": ("REPLICATE_API_KEY", "REPLICATE_API_TOKEN"),
+    "sambanova": ("SAMBANOVA_API_KEY",),
+    "together_ai": ("TOGETHERAI_API_KEY", "TOGETHER_AI_TOKEN", "TOGETHER_API_KEY"),
+    "xai": ("XAI_API_KEY",),
+}
+"""Provider → the variables any one of which holds its key."""
+
+
+def check_credentials(specs: Mapping[str, ModelSpec]) -> None:
+    """Find a missing key before the first call.
+
+    Raises:
+        ConfigError: names the model entry and the variable to set, in the environment or in ``.env``.
+    """
+    for name, spec in specs.items():
+        if spec.transport == "simulated" or spec.provider == "sim":
+            continue
+        if spec.api_key_env and not spec.api_key:
+            raise ConfigError(
+                f"models.{name}: the key variable {spec.api_key_env} is not set; set it in the environment or in .env"
+            )
+        if spec.transport == "litellm" and not spec.api_key and spec.api_base is None:
+            variables = KEY_VARIABLES.get(spec.provider)
+            if variables and not any(os.environ.get(variable) for variable in variables):
+                raise ConfigError(
+                    f"models.{name}: {spec.model} needs a key: set {variables[0]} in the environment or in .env"
+                )
