@@ -86,6 +86,7 @@ class Prompt:
         version: as in its head; for readers, the digest is what identifies it.
         body: the Jinja2 template.
         digest: SHA-256 of the file's bytes.
+        source: those bytes, so that a run can keep the prompts it used.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Prompt:
     version: int
     body: str = field(repr=False)
     digest: str
+    source: bytes = field(repr=False, default=b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ def _read(path: Path, stage: str) -> Prompt:
         version=version if isinstance(version, int) else 1,
         body=body,
         digest=hashlib.sha256(raw).hexdigest(),
+        source=raw,
     )
     _check(prompt, path)
     return prompt

@@ -1,0 +1,186 @@
+"""Everything a run needs before its first call: configuration, items, labels, prompts, model entries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.benchmark.items import Benchmark, draw_labeled, load_benchmark
+from pipeline.collection.prompts import PromptSet, load_prompts
+from pipeline.config import ModelConfig, RunConfig, load_config, parse_config
+from pipeline.errors import ConfigError, InputError
+from pipeline.models.spec import ModelSpec
+from pipeline.models.types import Price
+from pipeline.runs.directory import RunDirectory
+
+__all__ = ["Prepared", "default_config", "prepare", "resolve_config", "save_prompts"]
+
+
+def default_config() -> RunConfig:
+    """The embedded default: simulated models on the embedded benchmark."""
+    return load_config(Path(__file__).resolve().parent.parent / "default.yaml")
+
+
+def resolve_config(
+    config: RunConfig | Mapping[str, Any] | str | Path | None,
+    *,
+    limit: int | None = None,
+    budget_usd: float | None = None,
+) -> RunConfig:
+    """A configuration from whatever the caller has, with the command line's overrides.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    if config is None:
+        resolved = default_config()
+    elif isinstance(config, RunConfig):
+        resolved = config
+    elif isinstance(config, Mapping):
+        resolved = parse_config(config, base=Path.cwd())
+    else:
+        resolved = load_config(config)
+    if limit is not None:
+        if limit < 1:
+            raise ConfigError(f"limit must be at least 1, got {limit}")
+        benchmark = resolved.benchmark.model_copy(update={"limit": limit, "sample": None})
+        resolved = resolved.model_copy(update={"benchmark": benchmark})
+    if budget_usd is not None:
+        if budget_usd < 0:
+            raise ConfigError(f"budget must not be negative, got {budget_usd}")
+        resolved = resolved.model_copy(update={"budget": resolved.budget.model_copy(update={"usd": budget_usd})})
+    return resolved
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that is ready to ask."""
+
+    config: RunConfig
+    benchmark: Benchmark
+    labeled: frozenset[str]
+    prompts: PromptSet
+    specs: Mapping[str, ModelSpec]
+    world: Any
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """The entries whose replies are simulated."""
+        return tuple(name for name, entry in self.config.model_entries.items() if entry.is_simulated)
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest says about the items, labels and prompts."""
+        return {
+            "benchmark": {
+                "name": self.benchmark.name,
+                "items": len(self.benchmark.items),
+                "sha256": self.benchmark.hash,
+                "grading": self.benchmark.grading,
+                "profile": self.benchmark.profile_name,
+                "profile_kind": self.benchmark.profile_kind,
+                "skipped": dict(self.benchmark.skipped),
+                "seeds": dict(self.benchmark.seeds),
+            },
+            "labeled": len(self.labeled),
+            "targets": list(self.config.roles.targets),
+            "prompts": self.prompts.digests(),
+            "simulated": list(self.simulated),
+            "models": {name: spec.model for name, spec in self.specs.items()},
+        }
+
+
+def prepare(config: RunConfig, directory: RunDirectory | None = None, *, need_keys: bool = True) -> Prepared:
+    """Load items and prompts, draw the labels, resolve the model entries.
+
+    Args:
+        config: the configuration.
+        directory: a run that is carried on; its own prompts are used, and its items must still be the same.
+        need_keys: False where nothing will be sent (replay, plan): missing keys are then no error.
+
+    Raises:
+        InputError: anything that cannot be used, before anything is asked.
+    """
+    benchmark = load_benchmark(config.benchmark, config.seed)
+    labeled = draw_labeled(benchmark, config.design.labeled, config.seed)
+    prompts = _prompts(config, directory)
+    if directory is not None:
+        recorded = (directory.manifest().get("benchmark") or {}).get("sha256")
+        if recorded is not None and recorded != benchmark.hash:
+            raise InputError(
+                f"{directory.path}: the benchmark has changed since this run was started; bring the old file back, or"
+                " start a new run"
+            )
+    world = _world(config, benchmark)
+    specs = {name: _spec(name, entry, config, world, need_keys) for name, entry in config.model_entries.items()}
+    return Prepared(config, benchmark, labeled, prompts, specs, world)
+
+
+def _world(config: RunConfig, benchmark: Benchmark) -> Any:
+    """What simulated models know; None where no entry is simulated."""
+    if not any(entry.is_simulated for entry in config.model_entries.values()):
+        return None
+    from pipeline.models.simulated.world import World
+
+    return World.from_items(benchmark.items, seed=config.seed)
+
+
+def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_keys: bool) -> ModelSpec:
+    api_base = entry.api_base
+    if entry.is_simulated:
+        from pipeline.models.simulated.transport import simulated_endpoint
+
+        api_base = simulated_endpoint(world, entry.model, entry.simulate)
+    key = None
+    if entry.api_key_env is not None and not entry.is_simulated:
+        key = os.environ.get(entry.api_key_env) or None
+        if key is None and need_keys:
+            raise ConfigError(
+                f"models.{name}: the environment variable {entry.api_key_env} is not set; set it, or put it into .env"
+            )
+    price = entry.price
+    return ModelSpec(
+        name=name,
+        model=entry.model,
+        api_base=api_base,
+        api_key=key,
+        api_key_env=entry.api_key_env,
+        transport=entry.resolved_transport,
+        params=entry.params,
+        drop_params=entry.drop_params,
+        max_concurrency=entry.max_concurrency,
+        rpm=entry.rpm,
+        tpm=entry.tpm,
+        price=None
+        if price is None
+        else Price(price.input_per_million, price.output_per_million, price.cached_input_per_million),
+        simulate=entry.simulate,
+        attempt_timeout_s=config.attempt_timeout_s,
+        call_deadline_s=config.call_deadline_s,
+        max_attempts=config.max_attempts,
+    )
+
+
+def _prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
+    """The run's own prompts where it was started before, so that an upgrade changes no request of a running run."""
+    variant, rubric = config.design.tau.variant, config.design.tau.rubric
+    saved = directory.path / "prompts" if directory is not None else None
+    if saved is None or not (saved / "repair.md").exists():
+        return load_prompts(config.prompts, tau_variant=variant, tau_rubric=rubric)
+    own = {stage.name: sorted(stage.rglob("*.md")) for stage in sorted(saved.iterdir()) if stage.is_dir()}
+    return load_prompts(own, tau_variant=variant, tau_rubric=rubric, folder=saved)
+
+
+def save_prompts(prompts: PromptSet, folder: Path) -> None:
+    """Keep the prompts of a run beside it, as they were: ``<stage>/<k>/<name>.md`` and ``repair.md``."""
+    files = {
+        f"{stage}/{k}/{prompt.name}.md": prompt
+        for stage, found in prompts.stages.items()
+        for k, prompt in enumerate(found)
+    }
+    for relative, prompt in {**files, "repair.md": prompts.repair}.items():
+        path = folder / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(prompt.source)
