@@ -160,35 +160,43 @@ def dependence_sensitivity(
 def _winner_moments(matrices: Sequence[NDArray[Any]], n: int, depth: int) -> _Winner:
     """Var(μ_W) over prompts, subsets and selections, and E[σ²_W], from held-out scores of the pilot's winners.
 
-    One held-out score X of the winner has E[X²] = E[μ_W²] + E[σ²_W]. With two or more held-out scores σ²_W is
-    their sample variance; with one, that of all the winner's scores.
+    One held-out score X of the winner has E[X²] = E[μ_W²] + E[σ²_W]. σ²_W is the sample variance of the winner's
+    held-out scores; where only one is held out, of its selection scores, whose spread hardly depends on their mean.
     """
     if depth < 1:
         raise ValueError("the pilot needs at least 2 scores per candidate")
     values, squares, noise = [], [], []
+    origin = float(np.mean([np.mean(matrix) for matrix in matrices]))
     for position, matrix in enumerate(matrices):
         try:
             columns, keys = score_columns(matrix)
         except (TypeError, ValueError) as error:
             raise type(error)(f"pilot_scores[{position}]: {error}") from None
         draws, candidates = columns.shape
+        columns = columns - origin
         weights = rank_weights(candidates, check_subset_size(n, candidates))
         held_out = draws - depth
         sums = cyclic_sums(keys, depth, depth)
         mean = cyclic_sums(columns, held_out) / held_out
         square = cyclic_sums(columns**2, held_out) / held_out
-        if held_out > 1:
-            spread = (square - mean**2) * held_out / (held_out - 1)
-        else:
-            spread = np.broadcast_to(columns.var(axis=0, ddof=1), columns.shape)
         values.append(float(block_values(sums, mean, weights).mean()))
         squares.append(float(block_values(sums, square, weights).mean()))
-        noise.append(float(block_values(sums, np.ascontiguousarray(spread), weights).mean()))
+        noise.append(float(block_values(sums, _score_variance(columns, depth), weights).mean()))
     count = len(matrices)
     within = max(float(np.mean(noise)), 0.0)
     # E[X]² is estimated by the mean squared minus its own variance over prompts.
     squared_mean = float(np.mean(values)) ** 2 - float(np.var(values, ddof=1)) / count
     return _Winner(max(float(np.mean(squares)) - squared_mean - within, 0.0), within)
+
+
+def _score_variance(columns: FloatArray, depth: int) -> FloatArray:
+    """(K, M) variance of one score, per block, from scores whose spread the selection leaves alone."""
+    held_out = len(columns) - depth
+    if max(held_out, depth) < 2:
+        return np.full(columns.shape, columns.var(axis=0, ddof=1).mean())
+    count, place = (held_out, 0) if held_out > 1 else (depth, depth)
+    sums, squares = cyclic_sums(columns, count, place), cyclic_sums(columns**2, count, place)
+    return np.asarray((squares - sums**2 / count) / (count - 1))
 
 
 def _fresh_scores(winner: _Winner, selection_scores: float, draws: int) -> list[int]:

@@ -77,8 +77,8 @@ def _mean(
     count = len(units)
     if count < 2:
         raise ValueError("at least 2 prompts are needed: one prompt gives no standard error")
+    centre = float(share @ units / share.sum())
     share = share / share.sum()
-    centre = float(share @ units)
     deviations = units - centre
     se = float(np.sqrt(count / (count - 1) * np.sum((share * deviations) ** 2)))
     quantile = normal_quantile(level) if interval == "z" else float(t_quantile(count - 1, level))
