@@ -133,7 +133,7 @@ class Design:
         """A fresh pool: z (M,), y (M,), signals (M, K)."""
         size = self.pool_size
         if self.signals is None:
-            z = rng.random(size)
+            z = np.sort(rng.random(size))  # the order of the items carries no information
             y = (rng.random(size) < 0.5).astype(np.float64)
             law = specialists_a(z)
             drawn = rng.standard_normal((size, SIGNALS))

@@ -107,6 +107,12 @@ class Study:
 
 _STUDIES: Mapping[str, tuple[str, str]] = {
     # name: (module:attribute that holds the Study, summary)
+    "lace-a": (
+        "pipeline.studies.lace_a:study",
+        "Table 33 and Figure 4: predicted against simulated gain, pools up to 320,000.",
+    ),
+    "lace-b": ("pipeline.studies.lace_discrete:study_b", "Table 31: setting B over random designs, ten methods."),
+    "lace-c": ("pipeline.studies.lace_discrete:study_c", "Table 32: setting C over random designs, ten methods."),
     "lace-repeated-pool": (
         "pipeline.studies.lace_repeated_pool:study",
         "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",
