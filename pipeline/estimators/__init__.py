@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
     from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
     from pipeline.estimators.lace import lace_profile as lace_profile
+    from pipeline.estimators.lace_mean import lace_mean as lace_mean
     from pipeline.estimators.localities import Categorical as Categorical
     from pipeline.estimators.localities import Gaussian as Gaussian
     from pipeline.estimators.localities import Ordinal as Ordinal
@@ -115,6 +116,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "components": ("VarianceComponents", "variance_components"),
     "comparators": ("comparator_profile",),
     "lace": ("lace_profile",),
+    "lace_mean": ("lace_mean",),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("fill_missing_signals", "standardize_signals"),
 }

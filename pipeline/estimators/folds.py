@@ -29,13 +29,14 @@ def balanced_folds(
         count: number of folds.
         rng: generator, seed or None.
     """
-    if len(np.unique(y)) > _MANY_VALUES:
-        outcome = np.floor(4.0 * mid_ranks(y[:, None])[:, 0] / (len(y) + 1))
+    quarters = np.floor(4.0 * mid_ranks(y[:, None])[:, 0] / (len(y) + 1))
+    outcome = quarters if len(np.unique(y)) > _MANY_VALUES else y
+    if rng is None:
+        order = np.lexsort((*keys.T, _scramble(keys), outcome))
     else:
-        outcome = y
-    tie_breaker = _scramble(keys) if rng is None else np.random.default_rng(rng).random(len(y))
+        order = np.lexsort((np.random.default_rng(rng).random(len(y)), outcome))
     fold = np.empty(len(y), dtype=np.intp)
-    fold[np.lexsort((tie_breaker, outcome))] = np.arange(len(y)) % count
+    fold[order] = np.arange(len(y)) % count
     return fold
 
 

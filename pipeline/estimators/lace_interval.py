@@ -30,8 +30,9 @@ class PointSummary:
         value, naive, beta: estimate, local labeled mean, coefficients.
         variance: V for the pool; spread: s², the local outcome variance.
         df: degrees of freedom; n_effective: 1/Σw².
-        raw_r2, r2: local R² as fitted, and adjusted.
+        raw_r2, r2: local R² as fitted, and adjusted (the adaptive rule keeps its variance ratio in the first).
         agree: whether all labels in reach are equal.
+        noise: Σ f c², the variance per unit of error variance.
     """
 
     value: FloatArray
@@ -44,6 +45,7 @@ class PointSummary:
     raw_r2: FloatArray
     r2: FloatArray
     agree: NDArray[np.bool_]
+    noise: FloatArray
 
 
 def join_summaries(parts: list[PointSummary]) -> PointSummary:
@@ -73,7 +75,8 @@ def summarise(sample: LabeledSample, fit: LocalFit) -> PointSummary:
     naive = np.where(reached, fit.naive, np.nan)
     beta = np.where(reached[:, None], fit.beta, np.nan)
     agree = labels_agree(fit.weights, sample.y)
-    return PointSummary(value, naive, beta, variance, spread, df, n_effective, raw, adjusted, agree)
+    noise = np.vecdot(fit.linear**2, sample.unsampled)
+    return PointSummary(value, naive, beta, variance, spread, df, n_effective, raw, adjusted, agree, noise)
 
 
 def _degrees(share: FloatArray) -> FloatArray:

@@ -26,6 +26,8 @@ def select_ridge(
     moments: PoolMoments,
     gram: FloatArray,
     rng: np.random.Generator | int | None,
+    *,
+    balanced: bool = True,
 ) -> tuple[float, dict[str, Any]]:
     """λ in {.03, .1, .3, 1, 3} with the smallest held-out error.
 
@@ -34,12 +36,20 @@ def select_ridge(
     the held-out kernel mass, averaged over folds. The pool's signals stay in use throughout; no other label is read.
     Ties go to the larger λ.
 
+    A mean has one point only: with balanced folds every held-out mean would equal the training mean, so it takes
+    ``balanced=False``.
+
     Returns:
         λ, and diagnostics {"ridge_scores": {λ: score}}; 0.3 when there are fewer than 6 labels.
     """
     if len(sample.y) < 6:
         return 0.3, {"ridge_scores": {}}
-    fold = balanced_folds(sample.y, np.concatenate([sample.z, sample.signals], axis=1), 3, rng)
+    fold = balanced_folds(
+        sample.y if balanced else np.zeros(len(sample.y)),
+        np.concatenate([sample.z, sample.signals, sample.y[:, None]], axis=1),
+        3,
+        rng,
+    )
     scores = np.zeros(len(RIDGE_GRID))
     for held in range(3):
         train, test = _subset(sample, fold != held), _subset(sample, fold == held)

@@ -2,122 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit
+from numpy.typing import NDArray
+from scipy.special import expit, logit
 
-__all__ = ["LogisticPredictor", "fit_logistic", "fit_standardized", "predict_logistic"]
+__all__ = ["fit_logistic", "predict_logistic"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-MAX_STEPS = 100
-MAX_HALVINGS = 40
+_STEPS = 60
+_TOLERANCE = 1e-10
 
 
-def fit_logistic(x: ArrayLike, y: ArrayLike, C: float = 1.0) -> tuple[float, FloatArray]:
-    """Minimise ½|b|² + C Σ_i {log(1 + e^{η_i}) − y_i η_i}, η = a + x b, over the free intercept a and b.
+def fit_logistic(covariates: FloatArray, y: FloatArray, C: float, rows: NDArray[np.bool_] | None = None) -> FloatArray:
+    """Coefficients of F fits on subsets of the same data, all at once.
+
+    Written here so that the quick paths need no scikit-learn: the problem is smooth, strictly convex and small.
 
     Args:
-        x: (n, K) finite covariates, used as given.
-        y: (n,) outcomes in [0, 1] (shares are allowed).
-        C: inverse penalty, > 0; it multiplies the sum of losses, as in scikit-learn.
+        covariates: (n, p) finite numbers.
+        y: (n,) zeros and ones.
+        C: weight of the loss against the penalty, > 0.
+        rows: (F, n) training rows of each fit; None means one fit on all rows.
 
     Returns:
-        (a, b) with b (K,). An outcome that is 0 or 1 throughout gives a = ∓∞ and b = 0: the constant prediction.
-
-    Raises:
-        ValueError: wrong shapes, no row, outcomes outside [0, 1], or C ≤ 0.
+        (F, 1 + p): intercept, then slopes. A fit whose training outcomes are all equal predicts that constant:
+        intercept ±inf, slopes 0.
     """
-    covariates = np.asarray(x, dtype=np.float64)
-    outcome = np.asarray(y, dtype=np.float64)
-    if covariates.ndim != 2 or outcome.shape != covariates.shape[:1] or len(outcome) == 0:
-        raise ValueError(f"x must have shape (n, K) and y (n,) with n >= 1, got {covariates.shape} and {outcome.shape}")
-    if not (np.isfinite(covariates).all() and np.all((outcome >= 0.0) & (outcome <= 1.0))):
-        raise ValueError("logistic regression needs finite covariates and outcomes in [0, 1]")
-    if not C > 0.0:
-        raise ValueError(f"C must be positive, got {C!r}")
-    share = float(outcome.mean())
-    if share in (0.0, 1.0):
-        return (np.inf if share == 1.0 else -np.inf), np.zeros(covariates.shape[1])
-    design = np.concatenate([np.ones((len(outcome), 1)), covariates], axis=1)
-    penalty = np.full(design.shape[1], 1.0 / C)
+    use = np.ones((1, len(y)), dtype=bool) if rows is None else rows
+    design = np.concatenate([np.ones((len(y), 1)), covariates], axis=1)
+    count = use.sum(axis=1)
+    share = np.where(use, y, 0.0).sum(axis=1) / np.maximum(count, 1)
+    varied = (share > 0.0) & (share < 1.0)
+    found = np.zeros((len(use), design.shape[1]))
+    found[~varied, 0] = np.where(share[~varied] > 0.5, np.inf, -np.inf)
+    if varied.any():
+        start = np.zeros((int(varied.sum()), design.shape[1]))
+        start[:, 0] = logit(share[varied])
+        found[varied] = _newton(design, y, C, use[varied].astype(np.float64), start)
+    return found
+
+
+def predict_logistic(covariates: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Probabilities (F, m) of F fits at covariates (m, p)."""
+    score = coefficients[:, 1:] @ covariates.T
+    score += coefficients[:, :1]
+    return np.asarray(expit(score, out=score))
+
+
+def _newton(design: FloatArray, y: FloatArray, C: float, use: FloatArray, beta: FloatArray) -> FloatArray:
+    penalty = np.ones(design.shape[1])
     penalty[0] = 0.0
-    start = np.zeros(design.shape[1])
-    start[0] = np.log(share / (1.0 - share))
-    solution = _newton(design, outcome, penalty, start)
-    return float(solution[0]), solution[1:]
-
-
-def _newton(design: FloatArray, outcome: FloatArray, penalty: FloatArray, start: FloatArray) -> FloatArray:
-    """Newton steps, halved while they do not lower the penalised loss."""
-    current, linear = start, design @ start
-    loss = _loss(linear, outcome, current, penalty)
-    for _ in range(MAX_STEPS):
-        fitted = expit(linear)
-        gradient = design.T @ (fitted - outcome) + penalty * current
-        curvature = fitted * (1.0 - fitted)
-        hessian = (design.T * curvature) @ design
-        diagonal = np.einsum("ii->i", hessian)
-        diagonal += penalty + 1e-12
-        step: FloatArray = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
-        decrease = float(gradient @ step)
-        scale = 1.0
-        for _ in range(MAX_HALVINGS):
-            proposal = current - scale * step
-            moved = design @ proposal
-            lower = _loss(moved, outcome, proposal, penalty)
-            if lower <= loss - 1e-4 * scale * decrease + 1e-14 * abs(loss):
+    loss = _objective(design, y, C, use, beta, penalty)
+    for _ in range(_STEPS):
+        mu = expit(beta @ design.T)
+        gradient = C * ((mu - y) * use) @ design + penalty * beta
+        if np.abs(gradient).max() <= _TOLERANCE * max(1.0, C * len(y)):
+            break
+        curvature = C * mu * (1.0 - mu) * use
+        hessian = (design.T[None, :, :] * curvature[:, None, :]) @ design
+        hessian[:, np.arange(len(penalty)), np.arange(len(penalty))] += penalty + 1e-12
+        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        size = np.ones((len(beta), 1))
+        for _ in range(30):
+            trial = beta - size * step
+            new = _objective(design, y, C, use, trial, penalty)
+            worse = new > loss + 1e-12 * np.abs(loss)
+            if not worse.any():
                 break
-            scale *= 0.5
-        else:
-            return current
-        current, linear, loss = proposal, moved, lower
-        if decrease <= 1e-18 * (1.0 + abs(loss)):
-            return current
-    return current
+            size[worse] *= 0.5
+        beta, loss = trial, new
+    return beta
 
 
-def _loss(linear: FloatArray, outcome: FloatArray, point: FloatArray, penalty: FloatArray) -> float:
-    softplus = np.logaddexp(0.0, linear).sum()
-    return float(softplus - outcome @ linear + 0.5 * (penalty * point) @ point)
-
-
-def predict_logistic(x: ArrayLike, intercept: float, coefficients: FloatArray) -> FloatArray:
-    """Probabilities (m,) at covariates (m, K)."""
-    return np.asarray(expit(np.asarray(x, dtype=np.float64) @ coefficients + intercept), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LogisticPredictor:
-    """A fitted logistic regression that standardises covariates as its training rows were.
-
-    Attributes:
-        centre, spread: (K,) mean and population sd of the training rows (sd 0 → 1).
-        intercept: on the standardised scale; ±∞ for a constant training outcome.
-        coefficients: (K,) on the standardised scale.
-    """
-
-    centre: FloatArray
-    spread: FloatArray
-    intercept: float
-    coefficients: FloatArray
-
-    def predict(self, x: FloatArray) -> FloatArray:
-        """Probabilities (m,) at raw covariates (m, K)."""
-        slope = self.coefficients / self.spread
-        if not np.isfinite(self.intercept):
-            return np.full(len(x), 1.0 if self.intercept > 0 else 0.0)
-        return np.asarray(expit((x - self.centre) @ slope + self.intercept), dtype=np.float64)
-
-
-def fit_standardized(x: FloatArray, y: FloatArray, C: float = 1.0) -> LogisticPredictor:
-    """Fit on covariates standardised by the mean and population sd of these rows (an sd of 0 becomes 1)."""
-    centre = x.mean(axis=0)
-    spread = x.std(axis=0)
-    spread = np.where(spread > 1e-13 * np.abs(x).max(axis=0, initial=0.0), spread, 1.0)
-    intercept, coefficients = fit_logistic((x - centre) / spread, y, C)
-    return LogisticPredictor(centre, spread, intercept, coefficients)
+def _objective(
+    design: FloatArray, y: FloatArray, C: float, use: FloatArray, beta: FloatArray, penalty: FloatArray
+) -> FloatArray:
+    score = beta @ design.T
+    loss = np.vecdot(use, np.logaddexp(0.0, score) - y * score)
+    return np.asarray(C * loss + 0.5 * (beta**2) @ penalty)

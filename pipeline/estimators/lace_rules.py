@@ -1,0 +1,57 @@
+"""What the two adaptive rules share: both scales of the signals, and weights from left-out errors."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.estimators.folds import mid_ranks
+from pipeline.estimators.signals import standardize_signals
+
+__all__ = ["RIDGES", "SOURCES", "average_weights", "effective_labels", "heaviest", "two_scales"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
+SOURCES = ("values", "ranks")
+_FLOOR = 1e-14  # of a sum of squared errors
+
+
+def two_scales(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The signals standardised over the pool, and their pool mid-ranks standardised; (M, K) each."""
+    return standardize_signals(signals), standardize_signals(mid_ranks(signals))
+
+
+def effective_labels(errors: FloatArray, shares: FloatArray) -> float:
+    """n_e = min{n, 2n/(kurt − 1)}: how many labels the sum of squared errors is worth against outliers.
+
+    kurt = m₄/m₂² of the errors (moments about zero, whose squares the rules compare); ∞ if m₂ = 0. With shares
+    (weights that sum to 1) n is 1/Σ share².
+    """
+    count = 1.0 / float(shares @ shares)
+    second = float(shares @ errors**2)
+    if second <= 0.0:
+        return 0.0
+    excess = float(shares @ errors**4) / second**2 - 1.0
+    return min(count, 2.0 * count / excess) if excess > 0.0 else count
+
+
+def average_weights(log_criterion: FloatArray, power: float) -> FloatArray:
+    """ω ∝ criterion^(−power) over the first axis, from logarithms."""
+    score = -power * log_criterion
+    score -= score.max(axis=0, keepdims=True)
+    weights = np.exp(score)
+    return np.asarray(weights / weights.sum(axis=0, keepdims=True))
+
+
+def log_error(squares: FloatArray) -> FloatArray:
+    """log of a sum of squared errors, floored."""
+    return np.asarray(np.log(np.maximum(squares, _FLOOR)))
+
+
+def heaviest(labels: list[dict[str, Any]], weights: FloatArray, count: int = 5) -> list[dict[str, Any]]:
+    """The ``count`` heaviest candidates as {source, signals, ridge, weight}."""
+    order = np.argsort(-weights, kind="stable")[:count]
+    return [{**labels[position], "weight": float(weights[position])} for position in order]
