@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pipeline.errors import ConfigError
 from pipeline.models.simulated.transport import SimulatedTransport
 from pipeline.models.simulated.world import World
 from pipeline.models.spec import ModelSpec
-from pipeline.models.transport import RawReply, Transport, TransportError
+from pipeline.models.transport import EmbeddingTransport, RawEmbeddings, RawReply, Transport, TransportError
 from pipeline.models.types import Message, Request
 
 __all__ = ["PROVIDER", "AnnouncingTransport", "register_simulated_provider"]
@@ -29,14 +30,17 @@ class AnnouncingTransport:
 
     Args:
         inner: the transport that carries the attempts (LiteLLM's).
+        world: what the provider's models know; registered with LiteLLM on opening.
     """
 
-    def __init__(self, inner: Transport) -> None:
+    def __init__(self, inner: Transport, world: World) -> None:
         self._inner = inner
+        self._world = world
 
     async def open(self) -> None:
-        """Open the inner transport."""
+        """Open the inner transport, then register the provider."""
         await self._inner.open()
+        await asyncio.to_thread(register_simulated_provider, self._world)
 
     async def close(self) -> None:
         """Close the inner transport."""
@@ -49,6 +53,14 @@ class AnnouncingTransport:
             return await self._inner.send(spec, request, timeout_s=timeout_s)
         finally:
             _CURRENT.reset(token)
+
+    async def embed(
+        self, spec: ModelSpec, texts: Sequence[str], params: Mapping[str, Any], *, timeout_s: float
+    ) -> RawEmbeddings:
+        """One attempt of the inner transport to embed texts; raises what it raises."""
+        if not isinstance(self._inner, EmbeddingTransport):
+            raise TransportError("bad_request", f"{spec.model}: this transport cannot embed texts")
+        return await self._inner.embed(spec, texts, params, timeout_s=timeout_s)
 
 
 def register_simulated_provider(world: World) -> None:
@@ -108,12 +120,13 @@ def _filled(response: Any, reply: RawReply) -> Any:
         message.reasoning_content = reply.reasoning
     response.choices[0].finish_reason = reply.finish_reason
     response.model = reply.served_model
-    response.usage = Usage(
-        prompt_tokens=reply.usage.prompt,
-        completion_tokens=reply.usage.completion,
-        total_tokens=reply.usage.prompt + reply.usage.completion,
-        completion_tokens_details=CompletionTokensDetailsWrapper(reasoning_tokens=reply.usage.reasoning),
-    )
+    if reply.usage is not None:
+        response.usage = Usage(
+            prompt_tokens=reply.usage.prompt,
+            completion_tokens=reply.usage.completion,
+            total_tokens=reply.usage.prompt + reply.usage.completion,
+            completion_tokens_details=CompletionTokensDetailsWrapper(reasoning_tokens=reply.usage.reasoning),
+        )
     return response
 
 
