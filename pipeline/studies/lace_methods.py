@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators.comparators import Comparison, comparator_value
+from pipeline.estimators.comparators import Comparison, ComparisonPool, comparator_value
 from pipeline.estimators.comparators.comparison import split_folds
 from pipeline.estimators.comparators.control_variates import lace_value, oracle_value
 from pipeline.estimators.localities import resolve_axis
@@ -39,19 +39,10 @@ def design_comparison(design: Design, draw: DesignDraw, rng: np.random.Generator
     """The split of a synthetic draw, with random folds."""
     axis = resolve_axis(draw.z, design.at, design.locality)
     rows = np.flatnonzero(draw.labeled)
-    return Comparison(
-        axis=axis,
-        signals=draw.signals,
-        covariates=np.concatenate([draw.z[:, None], draw.signals], axis=1),
-        rows=rows,
-        y=draw.y[rows],
-        weights_pool=axis.weights(axis.z),
-        weights_labeled=axis.weights(axis.z[rows]),
-        fold=split_folds(len(rows), rng),
-        pool_fold=split_folds(len(draw.z), rng),
-        primary=0,
-        raw_judge=design.raw_judge(draw.signals),
-    )
+    pool_fold = split_folds(len(draw.z), rng)
+    covariates = np.concatenate([draw.z[:, None], draw.signals], axis=1)
+    pool = ComparisonPool(axis, draw.signals, covariates, 0, design.raw_judge(draw.signals), pool_fold)
+    return Comparison(pool, rows, draw.y[rows], split_folds(len(rows), rng))
 
 
 def point_estimates(

@@ -17,6 +17,7 @@ __all__ = [
     "World",
     "cubic_features",
     "linear_features",
+    "own_and_averaged",
     "quadratic_features",
 ]
 
@@ -132,23 +133,29 @@ class World:
         return (square - self.variance**2) / (2.0 * self.variance**2)
 
 
-def linear_features(data: Draws) -> FloatArray:
-    """(N, M + 1, 2): s1, s2."""
-    return np.stack([data.s1, data.s2], axis=-1)
+def linear_features(data: Draws) -> list[FloatArray]:
+    """s1, s2, each (N, M + 1)."""
+    return [data.s1, data.s2]
 
 
-def quadratic_features(data: Draws) -> FloatArray:
-    """(N, M + 1, 5): s1, s2, s1², s1·s2, s2²."""
+def quadratic_features(data: Draws) -> list[FloatArray]:
+    """s1, s2, s1², s1·s2, s2², each (N, M + 1)."""
     s1, s2 = data.s1, data.s2
-    return np.stack([s1, s2, s1 * s1, s1 * s2, s2 * s2], axis=-1)
+    return [s1, s2, s1 * s1, s1 * s2, s2 * s2]
 
 
-def cubic_features(data: Draws) -> FloatArray:
-    """(N, M + 1, 19): the cubic terms in (s1, s2), and all terms times B = (2v − 1)·sign(w1 − w2)."""
+def cubic_features(data: Draws) -> list[FloatArray]:
+    """The nine cubic terms in (s1, s2), and all terms and 1 times B = (2v − 1)·sign(w1 − w2)."""
     s1, s2 = data.s1, data.s2
     side = np.where(data.prefers_first, 1.0, -1.0) * np.sign(s1 - s2)
-    terms = [s1, s2, s1 * s1, s1 * s2, s2 * s2, s1**3, s1 * s1 * s2, s1 * s2 * s2, s2**3]
-    return np.stack([*terms, side, *(term * side for term in terms)], axis=-1)
+    square1, square2 = s1 * s1, s2 * s2
+    terms = [s1, s2, square1, s1 * s2, square2, square1 * s1, square1 * s2, s1 * square2, square2 * s2]
+    return [*terms, side, *(term * side for term in terms)]
+
+
+def own_and_averaged(terms: list[FloatArray]) -> FloatArray:
+    """(N, 2, d): the features of draw 0, and their mean over draws 1..M."""
+    return np.stack([np.stack([term[:, 0], term[:, 1:].mean(axis=1)], axis=1) for term in terms], axis=-1)
 
 
 class LinearLeastSquares:

@@ -1,8 +1,8 @@
-"""What every comparator sees: the same pool, labels, weights and fitted predictors, computed once."""
+"""What every comparator sees: one pool, and labeled splits of it with the predictors fitted on them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pipeline.estimators.comparators.predictor import fit_standardized
 from pipeline.estimators.localities import ProfileAxis
 
-__all__ = ["Comparison", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
+__all__ = ["Comparison", "ComparisonPool", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -22,66 +22,105 @@ UNKNOWN_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """One labeled split of one pool.
+class ComparisonPool:
+    """The pool T of a comparison, and what does not depend on labels.
 
     Attributes:
         axis: profile values, points and kernel.
         signals: (M, K) finite.
         covariates: (M, C) what the composite predictor P(Z, S) is fitted on.
-        rows: (n,) pool positions of the labeled items.
-        y: (n,) their outcomes.
-        weights_pool: (G, M) weights over T.
-        weights_labeled: (G, n) weights over L.
-        fold: (n,) 0 or 1, the labeled items' folds for out-of-fold predictions.
-        pool_fold: (M,) 0 or 1, the pool's folds for PPCI.
         primary: column of the primary signal.
         raw_judge: (M,) external score of local PPI.
-        ridge: λ of the control variates.
-        inverse_penalty: C of the logistic predictors.
+        fold: (M,) 0 or 1, the folds of PPCI.
+        conditional_weights: PPCI's weights (G, M) by penalty multiplier, filled on first use.
     """
 
     axis: ProfileAxis
     signals: FloatArray
     covariates: FloatArray
-    rows: IntArray
-    y: FloatArray
-    weights_pool: FloatArray
-    weights_labeled: FloatArray
-    fold: IntArray
-    pool_fold: IntArray
     primary: int
     raw_judge: FloatArray
+    fold: IntArray
+    conditional_weights: dict[float, FloatArray] = field(default_factory=dict)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """(G, M) profile weights over T; a row of zeros where nothing is in reach."""
+        return self.axis.weights(self.axis.z)
+
+    @cached_property
+    def centred(self) -> FloatArray:
+        """(M, K) signals minus their pool mean."""
+        return np.asarray(self.signals - self.signals.mean(axis=0))
+
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Local means (G, K) and covariance matrices Σ_SS (G, K, K) of the centred signals over T."""
+        size = self.signals.shape[1]
+        upper = np.triu_indices(size)
+        products = self.centred[:, upper[0]] * self.centred[:, upper[1]]
+        sums = self.weights @ np.concatenate([self.centred, products], axis=1)
+        mean = sums[:, :size]
+        gram = np.empty((len(sums), size, size))
+        gram[:, upper[0], upper[1]] = sums[:, size:]
+        gram[:, upper[1], upper[0]] = sums[:, size:]
+        gram -= mean[:, :, None] * mean[:, None, :]
+        return mean, gram
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One labeled split of a pool.
+
+    Attributes:
+        pool: the pool.
+        rows: (n,) pool positions of the labeled items.
+        y: (n,) their outcomes.
+        fold: (n,) 0 or 1, the labeled items' folds for out-of-fold predictions.
+        ridge: λ of the control variates.
+        inverse_penalty: C of the logistic predictors.
+    """
+
+    pool: ComparisonPool
+    rows: IntArray
+    y: FloatArray
+    fold: IntArray
     ridge: float = 0.3
     inverse_penalty: float = 1.0
 
     @cached_property
+    def weights(self) -> FloatArray:
+        """(G, n) profile weights over L."""
+        return self.pool.axis.weights(self.pool.axis.z[self.rows])
+
+    @cached_property
     def naive(self) -> FloatArray:
         """Ȳ_L(z), (G,)."""
-        return np.asarray(self.weights_labeled @ self.y)
+        return np.asarray(self.weights @ self.y)
 
     @cached_property
     def judge_prediction(self) -> FloatArray:
         """(M,) logistic of Y on the primary signal, fitted on all of L."""
-        column = self.signals[:, [self.primary]]
+        column = self.pool.signals[:, [self.pool.primary]]
         return fit_standardized(column[self.rows], self.y, self.inverse_penalty).predict(column)
 
     @cached_property
     def composite_refit(self) -> FloatArray:
         """(M,) logistic of Y on (Z, S), fitted on all of L."""
-        fit = fit_standardized(self.covariates[self.rows], self.y, self.inverse_penalty)
-        return fit.predict(self.covariates)
+        covariates = self.pool.covariates
+        return fit_standardized(covariates[self.rows], self.y, self.inverse_penalty).predict(covariates)
 
     @cached_property
     def composite_prediction(self) -> FloatArray:
         """(M,) logistic of Y on (Z, S): out of fold at labeled items, refit on all of L elsewhere."""
-        return self._out_of_fold(self.covariates, self.composite_refit)
+        return self._out_of_fold(self.pool.covariates, self.composite_refit)
 
     @cached_property
     def signal_prediction(self) -> FloatArray:
         """(M,) logistic of Y on S alone: out of fold at labeled items, refit on all of L elsewhere."""
-        fit = fit_standardized(self.signals[self.rows], self.y, self.inverse_penalty)
-        return self._out_of_fold(self.signals, fit.predict(self.signals))
+        signals = self.pool.signals
+        fit = fit_standardized(signals[self.rows], self.y, self.inverse_penalty)
+        return self._out_of_fold(signals, fit.predict(signals))
 
     def _out_of_fold(self, covariates: FloatArray, refit: FloatArray) -> FloatArray:
         prediction = refit.copy()
@@ -98,10 +137,8 @@ class Comparison:
         return prediction
 
 
-def predictor_covariates(axis: ProfileAxis, z: ArrayLike, signals: FloatArray) -> FloatArray:
+def predictor_covariates(axis: ProfileAxis, signals: FloatArray) -> FloatArray:
     """(M, C) covariates (Z, S): numeric profile columns as they are, text and boolean ones as level indicators."""
-    raw = np.asarray(z)
-    raw = raw[:, None] if raw.ndim == 1 else raw
     parts = []
     for column, levels in enumerate(axis.levels):
         if levels is None:

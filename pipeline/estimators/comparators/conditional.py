@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators.comparators.comparison import Comparison, numeric_profile
+from pipeline.estimators.comparators.comparison import Comparison, ComparisonPool, numeric_profile
 
 __all__ = ["matern_features", "ppci"]
 
@@ -69,17 +69,26 @@ def ppci(problem: Comparison, multiplier: float = 1.0) -> FloatArray:
     Raises:
         ValueError: a profile without numbers.
     """
-    pool, points = matern_features(*numeric_profile(problem.axis, "ppci"))
-    weights = np.empty((len(points), len(pool)))
-    for fold in (0, 1):
-        inside = problem.pool_fold == fold
-        training = pool[~inside] if not inside.all() else pool
-        weights[:, inside] = _weight_coordinates(training, points, multiplier) @ pool[inside].T
+    pool = problem.pool
+    if multiplier not in pool.conditional_weights:
+        pool.conditional_weights[multiplier] = _weights(pool, multiplier)
+    weights = pool.conditional_weights[multiplier]
     prediction = problem.composite_prediction
     residual = weights[:, problem.rows] @ (problem.y - prediction[problem.rows]) / len(problem.rows)
     jacobian = weights.mean(axis=1)
     total = residual + weights @ prediction / len(prediction)
     return np.asarray(np.divide(total, jacobian, out=np.full_like(total, np.nan), where=np.abs(jacobian) > 1e-300))
+
+
+def _weights(pool: ComparisonPool, multiplier: float) -> FloatArray:
+    """(G, M) weights of every pool item, from the fit on the other fold."""
+    features, points = matern_features(*numeric_profile(pool.axis, "ppci"))
+    weights = np.empty((len(points), len(features)))
+    for fold in (0, 1):
+        inside = pool.fold == fold
+        training = features[~inside] if not inside.all() else features
+        weights[:, inside] = _weight_coordinates(training, points, multiplier) @ features[inside].T
+    return weights
 
 
 def _weight_coordinates(training: FloatArray, points: FloatArray, multiplier: float) -> FloatArray:

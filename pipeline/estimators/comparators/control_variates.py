@@ -23,74 +23,64 @@ __all__ = [
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-def local_coefficients(problem: Comparison, signals: FloatArray) -> FloatArray:
-    """β(z) = (Σ_SS + λI)⁻¹ Σ_SY with Σ_SS over T and Σ_SY over L, both with the profile weights; (G, K)."""
-    centred = signals - signals.mean(axis=0)
-    size = centred.shape[1]
-    upper = np.triu_indices(size)
-    products = centred[:, upper[0]] * centred[:, upper[1]]
-    moments = problem.weights_pool @ np.concatenate([centred, products], axis=1)
-    gram = np.empty((len(moments), size, size))
-    gram[:, upper[0], upper[1]] = moments[:, size:]
-    gram[:, upper[1], upper[0]] = moments[:, size:]
-    gram -= moments[:, :size, None] * moments[:, None, :size]
-    gram += problem.ridge * np.eye(size)
-    labeled = centred[problem.rows]
-    residual = problem.y - problem.naive[:, None]
-    cross = (problem.weights_labeled * residual) @ labeled
-    return np.asarray(np.linalg.solve(gram, cross[:, :, None])[:, :, 0])
+def local_coefficients(problem: Comparison, columns: slice = slice(None)) -> FloatArray:
+    """β(z) = (Σ_SS + λI)⁻¹ Σ_SY of some signals, Σ_SS over T and Σ_SY over L, both with the profile weights; (G, k)."""
+    gram = problem.pool.moments[1][:, columns, columns]
+    labeled = problem.pool.centred[problem.rows, columns]
+    cross = (problem.weights * (problem.y - problem.naive[:, None])) @ labeled
+    return np.asarray(np.linalg.solve(gram + problem.ridge * np.eye(gram.shape[1]), cross[:, :, None])[:, :, 0])
 
 
-def _imbalance(problem: Comparison, signals: FloatArray) -> FloatArray:
-    """S̄_L(z) − S̄_T(z), (G, K), from signals centred over the pool."""
-    centred = signals - signals.mean(axis=0)
-    return np.asarray(problem.weights_labeled @ centred[problem.rows] - problem.weights_pool @ centred)
+def _imbalance(problem: Comparison, columns: slice = slice(None)) -> FloatArray:
+    """S̄_L(z) − S̄_T(z), (G, k), from signals centred over the pool."""
+    labeled = problem.weights @ problem.pool.centred[problem.rows, columns]
+    return np.asarray(labeled - problem.pool.moments[0][:, columns])
 
 
 def lace_value(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """LACE's point estimate (G,) and coefficients (G, K), for studies that need no interval."""
-    beta = local_coefficients(problem, problem.signals)
-    return problem.naive - (beta * _imbalance(problem, problem.signals)).sum(axis=1), beta
+    beta = local_coefficients(problem)
+    return problem.naive - (beta * _imbalance(problem)).sum(axis=1), beta
 
 
 def oracle_value(problem: Comparison, coefficients: FloatArray) -> FloatArray:
     """The same with given coefficients (G, K)."""
-    return np.asarray(problem.naive - (coefficients * _imbalance(problem, problem.signals)).sum(axis=1))
+    return np.asarray(problem.naive - (coefficients * _imbalance(problem)).sum(axis=1))
 
 
 def per_signal_cv(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """LACE with the primary signal alone: value (G,) and coefficient (G, 1)."""
-    signal = problem.signals[:, [problem.primary]]
-    beta = local_coefficients(problem, signal)
-    return problem.naive - (beta * _imbalance(problem, signal)).sum(axis=1), beta
+    column = slice(problem.pool.primary, problem.pool.primary + 1)
+    beta = local_coefficients(problem, column)
+    return problem.naive - (beta * _imbalance(problem, column)).sum(axis=1), beta
 
 
 def global_cv(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """One coefficient from total covariances (1/M over T, 1/n over L), combined locally."""
-    centred = problem.signals - problem.signals.mean(axis=0)
+    centred = problem.pool.centred
     gram = centred.T @ centred / len(centred)
     gram[np.diag_indices_from(gram)] += problem.ridge
     labeled = centred[problem.rows]
     cross = (labeled - labeled.mean(axis=0)).T @ (problem.y - problem.y.mean()) / len(problem.y)
     beta = np.broadcast_to(np.linalg.solve(gram, cross), (len(problem.naive), len(cross)))
-    return problem.naive - _imbalance(problem, problem.signals) @ beta[0], beta
+    return problem.naive - _imbalance(problem) @ beta[0], beta
 
 
 def residual_only(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """Ȳ_L(z) − β(z)'S̄_L(z): LACE without the pool term."""
-    beta = local_coefficients(problem, problem.signals)
-    return problem.naive - (beta * (problem.weights_labeled @ problem.signals[problem.rows])).sum(axis=1), beta
+    beta = local_coefficients(problem)
+    return problem.naive - (beta * (problem.weights @ problem.pool.signals[problem.rows])).sum(axis=1), beta
 
 
 def scalar_cv(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """Control variate with the prediction P(S): η(z) = cov_{L,z}(P, Y) / var_{T,z}(P), 0 where the variance is 0."""
     prediction = problem.signal_prediction - problem.signal_prediction.mean()
-    pool_mean = problem.weights_pool @ prediction
-    variance = problem.weights_pool @ prediction**2 - pool_mean**2
+    pool_mean = problem.pool.weights @ prediction
+    variance = problem.pool.weights @ prediction**2 - pool_mean**2
     variance = np.where(variance > 1e-14 * (prediction**2).max(initial=0.0), variance, 0.0)
     labeled = prediction[problem.rows]
-    labeled_mean = problem.weights_labeled @ labeled
-    covariance = (problem.weights_labeled * (problem.y - problem.naive[:, None])) @ labeled
+    labeled_mean = problem.weights @ labeled
+    covariance = (problem.weights * (problem.y - problem.naive[:, None])) @ labeled
     eta = np.divide(covariance, variance, out=np.zeros_like(variance), where=variance > 0.0)
     return problem.naive - eta * (labeled_mean - pool_mean), eta[:, None]
 
@@ -98,5 +88,5 @@ def scalar_cv(problem: Comparison) -> tuple[FloatArray, FloatArray]:
 def aug_plugin(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     """Σ_T w p + Σ_L w (Y − p), p(Z, S) out of fold at labeled items: a control variate with coefficient 1."""
     prediction = problem.composite_prediction
-    value = problem.weights_pool @ prediction + problem.weights_labeled @ (problem.y - prediction[problem.rows])
+    value = problem.pool.weights @ prediction + problem.weights @ (problem.y - prediction[problem.rows])
     return np.asarray(value), np.ones((len(value), 1))

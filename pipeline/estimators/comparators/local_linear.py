@@ -65,14 +65,11 @@ def local_ppi(problem: Comparison) -> FloatArray:
 
     With every item labeled the first smoother runs over T.
     """
-    z, points = problem.axis.z, problem.axis.points
-    outside = np.ones(len(z), dtype=np.bool_)
+    axis, judge = problem.pool.axis, problem.pool.raw_judge
+    outside = np.ones(len(axis.z), dtype=np.bool_)
     outside[problem.rows] = False
     if not outside.any():
         outside[:] = True
-    pool_weights = problem.axis.weights(z[outside])
-    predicted = local_linear(pool_weights, z[outside], points, problem.raw_judge[outside])
-    rectifier = local_linear(
-        problem.weights_labeled, z[problem.rows], points, problem.raw_judge[problem.rows] - problem.y
-    )
-    return predicted - rectifier
+    predicted = local_linear(axis.weights(axis.z[outside]), axis.z[outside], axis.points, judge[outside])
+    error = judge[problem.rows] - problem.y
+    return predicted - local_linear(problem.weights, axis.z[problem.rows], axis.points, error)

@@ -16,12 +16,12 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 def plugin_judge(problem: Comparison) -> FloatArray:
     """Σ_T w p(S_judge), (G,)."""
-    return np.asarray(problem.weights_pool @ problem.judge_prediction)
+    return np.asarray(problem.pool.weights @ problem.judge_prediction)
 
 
 def plugin_multi(problem: Comparison) -> FloatArray:
     """Σ_T w p(Z, S) with the predictor fitted on all of L, (G,)."""
-    return np.asarray(problem.weights_pool @ problem.composite_refit)
+    return np.asarray(problem.pool.weights @ problem.composite_refit)
 
 
 def strat_ppi(problem: Comparison, strata: int = 5) -> FloatArray:
@@ -33,7 +33,7 @@ def strat_ppi(problem: Comparison, strata: int = 5) -> FloatArray:
     Raises:
         ValueError: a profile of several columns, or one without numbers; fewer than one stratum.
     """
-    columns, anchors = numeric_profile(problem.axis, "strat_ppi")
+    columns, anchors = numeric_profile(problem.pool.axis, "strat_ppi")
     if columns.shape[1] != 1:
         raise ValueError("strat_ppi cuts the range of z into strata, so it needs a profile of one column")
     z, points = columns[:, 0], anchors[:, 0]

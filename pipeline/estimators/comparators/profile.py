@@ -9,7 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.comparators.comparison import Comparison, check_folds, predictor_covariates, split_folds
+from pipeline.estimators.comparators.comparison import (
+    Comparison,
+    ComparisonPool,
+    check_folds,
+    predictor_covariates,
+    split_folds,
+)
 from pipeline.estimators.comparators.conditional import ppci
 from pipeline.estimators.comparators.control_variates import (
     aug_plugin,
@@ -87,10 +93,10 @@ def comparator_value(method: str, problem: Comparison, *, strata: int = 5, tikho
     elif method in _PLAIN:
         value = _PLAIN[method](problem)
         if method.startswith("plugin"):
-            return np.where(problem.weights_pool.any(axis=1), value, np.nan)
+            return np.where(problem.pool.weights.any(axis=1), value, np.nan)
     else:
         raise ValueError(f"unknown method {method!r}; choose from {', '.join(METHODS)}")
-    return np.where(problem.weights_labeled.any(axis=1), value, np.nan)
+    return np.where(problem.weights.any(axis=1), value, np.nan)
 
 
 def build_comparison(
@@ -127,25 +133,20 @@ def build_comparison(
     rows = np.flatnonzero(mask)
     generator = np.random.default_rng(0) if rng is None else rng
     everyone = np.ones(size, dtype=np.bool_)
-    return Comparison(
+    pool = ComparisonPool(
         axis=axis,
         signals=covariates,
-        covariates=predictor_covariates(axis, z, covariates),
-        rows=rows,
-        y=outcome[rows],
-        weights_pool=axis.weights(axis.z),
-        weights_labeled=axis.weights(axis.z[rows]),
-        fold=split_folds(len(rows), generator) if fold_of is None else check_folds(fold_of, mask, "fold_of"),
-        pool_fold=(
+        covariates=predictor_covariates(axis, covariates),
+        primary=primary,
+        raw_judge=judge,
+        fold=(
             split_folds(size, generator)
             if pool_fold_of is None
             else check_folds(pool_fold_of, everyone, "pool_fold_of")
         ),
-        primary=primary,
-        raw_judge=judge,
-        ridge=float(ridge),
-        inverse_penalty=C,
     )
+    folds = split_folds(len(rows), generator) if fold_of is None else check_folds(fold_of, mask, "fold_of")
+    return Comparison(pool, rows, outcome[rows], folds, float(ridge), C)
 
 
 def comparator_profile(
@@ -249,11 +250,11 @@ def comparator_profile(
 def _as_control_variate(method: str, problem: Comparison) -> tuple[FloatArray, FloatArray] | None:
     """The control variate's columns (M, k) and coefficients (G, k), for methods that are one."""
     if method == "naive":
-        return problem.signals[:, :0], np.zeros((len(problem.naive), 0))
+        return problem.pool.signals[:, :0], np.zeros((len(problem.naive), 0))
     if method == "per_signal_cv":
-        return problem.signals[:, [problem.primary]], per_signal_cv(problem)[1]
+        return problem.pool.signals[:, [problem.pool.primary]], per_signal_cv(problem)[1]
     if method == "global_cv":
-        return problem.signals, np.array(global_cv(problem)[1])
+        return problem.pool.signals, np.array(global_cv(problem)[1])
     if method == "scalar_cv":
         return problem.signal_prediction[:, None], scalar_cv(problem)[1]
     if method == "aug_plugin":
@@ -263,10 +264,10 @@ def _as_control_variate(method: str, problem: Comparison) -> tuple[FloatArray, F
 
 def _without_interval(method: str, problem: Comparison, value: FloatArray, target: str, level: float) -> Profile:
     unknown = np.full(len(value), np.nan)
-    square = (problem.weights_labeled**2).sum(axis=1)
+    square = (problem.weights**2).sum(axis=1)
     n_effective = np.divide(1.0, square, out=np.zeros_like(square), where=square > 0.0)
     return Profile(
-        at=problem.axis.at,
+        at=problem.pool.axis.at,
         value=value,
         se=unknown,
         low=unknown,
