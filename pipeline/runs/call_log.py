@@ -155,10 +155,18 @@ class CallLog:
 
     A call answered earlier in this run comes back from the cache when the run is resumed; it is not logged again, so
     that its cost, latency and time stay those of the call that was paid for.
+
+    Args:
+        path: the file; a torn last line is cut off.
+        crashed_since: where an earlier session of the run ended without a word, the time it began (UTC ISO 8601).
+            A reply paid for since then may have been stored without its line; found in the cache, it is logged as
+            answered, so that the run's spend is never understated.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, crashed_since: str | None = None) -> None:
         self._path = path
+        self._crashed_since = crashed_since
+        self._paid: set[str] = set()
         self._settled: set[bytes] = set()
         self._failures: dict[bytes, dict[str, Any]] = {}
         self.totals = CallTotals()
@@ -188,14 +196,22 @@ class CallLog:
             if earlier is not None:
                 self.totals.add(earlier, -1)
             self._settled.add(identity)
+        if self._crashed_since is not None and line["state"] == "answered":
+            self._paid.add(line["key"])
         self.totals.add(line)
         return True
 
     def append(self, record: CallRecord) -> None:
         """Write one record, unless the run has it as answered already."""
         line = _as_line(record)
+        if line["state"] == "cached" and self._lost_its_line(record):
+            line["state"], line["attempts"] = "answered", 1
         if self._count(line):
             self._file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
+
+    def _lost_its_line(self, record: CallRecord) -> bool:
+        since = self._crashed_since
+        return since is not None and record.at >= since and record.key not in self._paid
 
     def close(self) -> None:
         """Close the file."""

@@ -19,8 +19,8 @@ _PACKAGES = ("auxeval", "litellm", "numpy", "scipy", "polars", "pydantic", "scik
 
 
 def now() -> str:
-    """The time as UTC ISO 8601, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """The time as UTC ISO 8601, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _versions() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,8 @@ def _prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
     variant, rubric = config.design.tau.variant, config.design.tau.rubric
     saved = directory.path / "prompts" if directory is not None else None
     if saved is None or not (saved / "repair.md").exists():
-        return load_prompts(config.prompts, tau_variant=variant, tau_rubric=rubric)
+        given: dict[str, Sequence[Path]] = {str(stage): files for stage, files in config.prompts.items()}
+        return load_prompts(given, tau_variant=variant, tau_rubric=rubric)
     own = {stage.name: sorted(stage.rglob("*.md")) for stage in sorted(saved.iterdir()) if stage.is_dir()}
     return load_prompts(own, tau_variant=variant, tau_rubric=rubric, folder=saved)
 

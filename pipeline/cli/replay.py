@@ -1,0 +1,28 @@
+"""``auxeval replay``: the same run from recorded responses alone."""
+
+from __future__ import annotations
+
+import click
+
+from pipeline.cli.output import runs_dir_option
+from pipeline.cli.run import invocation, json_option, show_result
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("source", metavar="RUN|CASSETTE")
+@click.option("--out", metavar="DIR", help="Directory of the new run (default: RUN-replay).")
+@runs_dir_option
+@json_option
+def command(source: str, out: str | None, runs_dir: str, as_json: bool) -> None:
+    """Replay RUN, or a cassette file, without network; a response that was not recorded is an error."""
+    from pipeline.runs.interface import replay
+
+    result = replay(source, out=out, runs_dir=runs_dir, command=invocation())
+    show_result(result, as_json)
+    if not as_json:
+        same = result.manifest.get("identical")
+        if same is not None:
+            verdict = "byte-identical to" if same else "DIFFERENT from"
+            click.echo(f"replay   tables and estimates are {verdict} those of {source}")

@@ -1,0 +1,86 @@
+"""``auxeval run``: collect, assemble, estimate, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.cli.output import console, print_json, runs_dir_option
+
+if TYPE_CHECKING:
+    from pipeline.runs.interface import RunResult
+
+__all__ = ["budget_option", "command", "invocation", "json_option", "quiet_option", "show_result"]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print estimates.json on stdout and nothing else.")
+quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
+budget_option = click.option("--budget-usd", type=float, metavar="X", help="Stop before more than this is spent.")
+
+
+def invocation() -> str:
+    """The command as the user typed it, for the manifest."""
+    import shlex
+    import sys
+
+    return shlex.join(["auxeval", *sys.argv[1:]])
+
+
+@click.command()
+@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.option("--run-id", metavar="ID", help="Name of the run directory (default: date, name and hash).")
+@runs_dir_option
+@click.option("--limit", type=int, metavar="N", help="Only N items.")
+@budget_option
+@click.option("--yes", "-y", is_flag=True, help="Do not ask, whatever the forecast says.")
+@quiet_option
+@json_option
+def command(
+    config: Path | None,
+    run_id: str | None,
+    runs_dir: str,
+    limit: int | None,
+    budget_usd: float | None,
+    yes: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Collect, assemble, estimate, report. Without CONFIG: the embedded default, on simulated models."""
+    from pipeline.runs.interface import run
+
+    result = run(
+        config,
+        run_id=run_id,
+        runs_dir=runs_dir,
+        limit=limit,
+        budget_usd=budget_usd,
+        yes=yes,
+        quiet=quiet,
+        command=invocation(),
+    )
+    show_result(result, as_json)
+
+
+def show_result(result: RunResult, as_json: bool) -> None:
+    """The estimates and where everything is; or, with ``--json``, the document alone."""
+    if as_json:
+        print_json(result.estimates.to_dict())
+        return
+    from pipeline.report.terminal import print_estimates
+
+    manifest = result.manifest
+    benchmark = manifest.get("benchmark") or {}
+    simulated = manifest.get("simulated") or []
+    mark = " (simulated models)" if simulated else ""
+    title = f"{benchmark.get('name')}: {manifest.get('labeled')} of {benchmark.get('items')} items labeled{mark}"
+    print_estimates(console(), result.estimates, title=title)
+    calls = manifest.get("calls") or {}
+    cost = manifest.get("cost_usd")
+    money = f", ${cost:.4f}" if cost else ""
+    click.echo(
+        f"calls    {calls.get('answered', 0)} asked, {calls.get('cached', 0)} from the cache,"
+        f" {calls.get('failed', 0)} failed; {calls.get('tokens', 0)} tokens{money}"
+    )
+    click.echo(f"run      {result.path}")
+    click.echo(f"report   {result.path / 'report.html'}")

@@ -1,0 +1,267 @@
+"""Drives a run from its first call to its report, and stops it so that it can be carried on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pipeline.collection.collector import Collector
+from pipeline.collection.stages import plan_calls
+
+from pipeline.errors import ReplayMissError, StoppedEarly
+from pipeline.models.budget import Budget, Spent
+from pipeline.models.cache import ReplyCache, default_cache_dir
+from pipeline.models.gateway import Gateway
+from pipeline.models.stopping import RunStopped
+from pipeline.models.transport import Transport
+from pipeline.models.types import Failed
+from pipeline.runs.call_log import CallLog
+from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.finish import finish_run
+from pipeline.runs.manifest import Manifest
+from pipeline.runs.progress import Progress
+from pipeline.runs.setup import Prepared, save_prompts
+from pipeline.tables.schemas import TABLES, items_schema
+from pipeline.tables.store import RowSpool, write_rows
+
+__all__ = ["collect", "replay_collection"]
+
+
+async def collect(
+    directory: RunDirectory,
+    prepared: Prepared,
+    *,
+    quiet: bool = True,
+    transports: Mapping[str, Transport] | None = None,
+    cache_dir: Path | None = None,
+    command: str = "",
+) -> None:
+    """Ask what has not been asked, write tables, estimates and report. The caller holds the run's lock.
+
+    Raises:
+        StoppedEarly: the run stopped before its end; everything paid for is stored.
+    """
+    manifest = Manifest(directory)
+    crashed = manifest.values.get("started_at") if manifest.values.get("state") == "running" else None
+    known = manifest.values.get("negotiated")
+    if not directory.config_file.exists():
+        save_prompts(prepared.prompts, directory.path / "prompts")
+    write_atomically(directory.config_file, prepared.config.to_yaml())
+    manifest.start(prepared.config, {**prepared.facts(), "command": command})
+    with (
+        ReplyCache(cache_dir or default_cache_dir()) as cache,
+        CallLog(directory.calls_file, crashed_since=crashed) as log,
+        RowSpool(directory.spool) as spool,
+    ):
+        gateway = Gateway(
+            prepared.specs,
+            cache=cache,
+            budget=_budget(prepared, log),
+            record=log.append,
+            transports=_transports(prepared, transports),
+            negotiated=known or None,
+            on_negotiated=lambda name, learnt: _negotiated(manifest, name, learnt),
+        )
+        try:
+            async with gateway, _interruptible(gateway, prepared.config.drain_s):
+                manifest.update(prices=_prices(gateway))
+                async with Progress(log.totals, _planned(prepared), gateway, quiet=quiet):
+                    await _run_collector(prepared, gateway, spool)
+            _write_tables(directory, prepared, spool)
+        except RunStopped as stop:
+            manifest.finish("stopped", reason=stop.reason)
+            raise StoppedEarly(stop.reason, run=directory.path, resume_command=_resume_command(directory)) from None
+        except BaseException as error:
+            manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500])
+            raise
+        finally:
+            spool.discard()
+            _record_spend(manifest, log)
+    _finish(directory, prepared, manifest)
+
+
+async def replay_collection(
+    directory: RunDirectory,
+    prepared: Prepared,
+    cache: ReplyCache,
+    *,
+    failures: Mapping[str, Failed],
+    negotiated: Mapping[str, Mapping[str, Any]],
+    command: str = "",
+) -> None:
+    """The same collection from recorded replies alone; no socket is opened.
+
+    Raises:
+        ReplayMissError: a reply is missing; names stage, item, model and how many are.
+    """
+    manifest = Manifest(directory)
+    write_atomically(directory.config_file, prepared.config.to_yaml())
+    manifest.start(prepared.config, {**prepared.facts(), "command": command, "replay": True})
+    directory.calls_file.unlink(missing_ok=True)
+    with CallLog(directory.calls_file) as log, RowSpool(directory.spool) as spool:
+        gateway = Gateway(
+            prepared.specs,
+            cache=cache,
+            budget=Budget(),
+            record=log.append,
+            offline=True,
+            recorded_failures=failures,
+            negotiated=negotiated,
+        )
+        try:
+            async with gateway:
+                with contextlib.suppress(RunStopped):  # a stage that fails for want of replies: the misses say why
+                    await _run_collector(prepared, gateway, spool)
+            if gateway.misses:
+                _refuse(directory, manifest, gateway)
+            _write_tables(directory, prepared, spool)
+        finally:
+            spool.discard()
+            _record_spend(manifest, log)
+    _finish(directory, prepared, manifest)
+
+
+def _finish(directory: RunDirectory, prepared: Prepared, manifest: Manifest) -> None:
+    try:
+        finish_run(directory, prepared.config, manifest)
+    except BaseException as error:
+        manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500])
+        raise
+
+
+def _refuse(directory: RunDirectory, manifest: Manifest, gateway: Gateway) -> None:
+    first = gateway.misses[0]
+    label = first.label
+    which = f"stage {label.stage}, item {label.item}, model {first.model}"
+    details = (("target", label.target), ("draw", label.draw), ("part", label.part))
+    extra = "".join(f", {name} {value}" for name, value in details if value)
+    message = (
+        f"{len(gateway.misses)} response(s) were not recorded; the first: {which}{extra}"
+        f" (request {first.key[:12]}…); auxeval resume asks for them"
+    )
+    manifest.finish("stopped", reason=message)
+    raise ReplayMissError(f"{directory.path}: {message}")
+
+
+async def _run_collector(prepared: Prepared, gateway: Gateway, spool: RowSpool) -> None:
+    collector = Collector(
+        prepared.config,
+        prepared.benchmark,
+        prepared.labeled,
+        gateway,
+        prepared.prompts,
+        lambda row: spool.add(row.table, asdict(row)),
+    )
+    await collector.run()
+
+
+def _planned(prepared: Prepared) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for planned in plan_calls(prepared.config, prepared.benchmark):
+        totals[planned.stage] = totals.get(planned.stage, 0) + planned.calls
+    return totals
+
+
+def _budget(prepared: Prepared, log: CallLog) -> Budget:
+    bounds = prepared.config.budget
+    totals = log.totals
+    spent = Spent(calls=totals.calls_sent, tokens=totals.tokens, usd=totals.cost_usd)
+    return Budget(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=spent)
+
+
+def _transports(prepared: Prepared, given: Mapping[str, Transport] | None) -> dict[str, Transport]:
+    transports = dict(given or {})
+    if prepared.world is not None and "simulated" not in transports:
+        from pipeline.models.simulated.transport import SimulatedTransport
+
+        transports["simulated"] = SimulatedTransport(prepared.world)
+    return transports
+
+
+def _negotiated(manifest: Manifest, name: str, learnt: dict[str, Any]) -> None:
+    manifest.update(negotiated={**manifest.values.get("negotiated", {}), name: learnt})
+
+
+def _prices(gateway: Gateway) -> dict[str, Any]:
+    return {name: facts.get("price") for name, facts in gateway.describe().items()}
+
+
+def _record_spend(manifest: Manifest, log: CallLog) -> None:
+    totals = log.totals.to_dict()
+    manifest.values["calls"] = totals
+    manifest.values["cost_usd"] = totals["cost_usd"]
+    manifest.save()
+
+
+def _resume_command(directory: RunDirectory) -> str:
+    return f"auxeval resume {shlex.quote(str(directory.path))}"
+
+
+def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) -> None:
+    kind = prepared.benchmark.profile_kind
+    rows: Iterator[dict[str, Any]] = (
+        {
+            "item_id": item.item_id,
+            "question": item.question,
+            "gold": item.gold,
+            "choices": None if item.choices is None else list(item.choices),
+            "profile": item.profile,
+            "labeled": item.item_id in prepared.labeled,
+            "split": str(item.metadata.get("split") or "test"),
+        }
+        for item in prepared.benchmark.items
+    )
+    write_rows(directory.tables, items_schema(kind), rows)
+    spool.write(directory.tables, [schema for name, schema in TABLES.items() if name != "items"])
+
+
+@contextlib.asynccontextmanager
+async def _interruptible(gateway: Gateway, drain_s: float) -> AsyncIterator[None]:
+    """The first Ctrl-C or SIGTERM stops asking and lets calls in flight land; the second ends at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    pending: list[asyncio.Task[bool]] = []
+
+    def interrupt(name: str) -> None:
+        if pending:
+            if task is not None:
+                task.cancel()
+            return
+        import sys
+
+        print(
+            f"auxeval: {name}: no new calls; waiting up to {drain_s:g} s for those in flight (again to stop at once)",
+            file=sys.stderr,
+            flush=True,
+        )
+        gateway.stop(f"stopped by {name}", "interrupted")
+        pending.append(asyncio.ensure_future(gateway.drain(drain_s)))
+
+    handled = [number for number in (signal.SIGINT, signal.SIGTERM) if _handles(loop, number, interrupt)]
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not pending:
+            raise
+        raise RunStopped("stopped at once by a second interrupt", "interrupted") from None
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+def _handles(loop: asyncio.AbstractEventLoop, number: signal.Signals, interrupt: Any) -> bool:
+    try:
+        loop.add_signal_handler(number, interrupt, number.name)
+    except (NotImplementedError, RuntimeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,59 @@
+"""From the collected tables to signals, estimates and report: the half of a run that asks nobody anything."""
+
+from __future__ import annotations
+
+from pipeline.config import RunConfig
+from pipeline.report.document import EstimateSet, Warned
+from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.estimation import estimate_run
+from pipeline.runs.frames import RunTables
+from pipeline.runs.manifest import Manifest
+from pipeline.runs.quality import quality_warnings, simulated_truth
+from pipeline.tables.signals import assemble_signals
+from pipeline.tables.store import write_frame
+
+__all__ = ["finish_run", "make_report"]
+
+
+def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> EstimateSet:
+    """Assemble the signals, estimate, write estimates.json and the report; the manifest says done.
+
+    Raises:
+        InputError: nothing can be estimated from these tables.
+    """
+    tables = RunTables(directory.tables)
+    frame, schema = assemble_signals(
+        tables.items,
+        tables.responses,
+        tables.preferences,
+        tables.scores,
+        targets=config.roles.targets,
+        missing_reply=config.missing_reply,
+        kind=manifest.values["benchmark"]["profile_kind"],
+    )
+    write_frame(directory.tables, schema, frame)
+    estimates = estimate_run(config, RunTables(directory.tables))
+    noticed = quality_warnings(config, tables)
+    truth = simulated_truth(config, tables)
+    estimates = EstimateSet(
+        estimates.targets,
+        estimates.gaps,
+        estimates.best_of_n,
+        tuple(_unique((*noticed, *estimates.warnings))),
+        {**estimates.extra, **({"simulated": truth} if truth else {})},
+    )
+    write_atomically(directory.estimates_file, estimates.to_json())
+    make_report(directory)
+    manifest.finish("done")
+    return estimates
+
+
+def _unique(warnings: tuple[Warned, ...]) -> list[Warned]:
+    return list(dict.fromkeys(warnings))
+
+
+def make_report(directory: RunDirectory) -> None:
+    """(Re)build report.html and figures/ from what the run holds."""
+    from pipeline.report.page import write_report
+
+    write_report(directory.path)

@@ -1,0 +1,234 @@
+"""The Python interface: run, resume, replay, in a script or inside a notebook's running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipeline.config import RunConfig
+from pipeline.errors import ConfigError, InputError
+from pipeline.models.transport import Transport
+from pipeline.report.document import EstimateSet, read_estimates
+from pipeline.runs.directory import RunDirectory, create_run, find_run
+from pipeline.runs.frames import RunTables
+from pipeline.runs.setup import Prepared, prepare, resolve_config
+
+__all__ = ["RunResult", "load_run", "replay", "resume", "run", "run_async"]
+
+T = TypeVar("T")
+ConfigLike = RunConfig | Mapping[str, Any] | str | Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A finished run.
+
+    Attributes:
+        path: its directory.
+        state: ``done``.
+        manifest: versions, hashes, seeds, counts, cost.
+        estimates: target → method → Estimate or Profile, and gaps, best-of-N values, warnings.
+        tables: the tables as polars frames (``tables.responses``, …).
+    """
+
+    path: Path
+    state: str
+    manifest: Mapping[str, Any]
+    estimates: EstimateSet
+    tables: RunTables
+
+
+def load_run(path: str | Path, *, runs_dir: str | Path = "runs") -> RunResult:
+    """A finished run, from its directory or id.
+
+    Raises:
+        InputError: no such run, or it has no estimates yet.
+    """
+    return _result(find_run(path, Path(runs_dir)))
+
+
+def _result(directory: RunDirectory) -> RunResult:
+    manifest = directory.manifest()
+    estimates = read_estimates(directory.estimates_file)
+    return RunResult(directory.path, str(manifest.get("state")), manifest, estimates, RunTables(directory.tables))
+
+
+async def run_async(
+    config: ConfigLike = None,
+    *,
+    run_id: str | None = None,
+    runs_dir: str | Path = "runs",
+    limit: int | None = None,
+    budget_usd: float | None = None,
+    yes: bool = False,
+    quiet: bool = True,
+    transports: Mapping[str, Transport] | None = None,
+    cache_dir: str | Path | None = None,
+    command: str = "pipeline.run",
+) -> RunResult:
+    """Collect, assemble, estimate, report. See :func:`run`."""
+    _load_env_file()
+    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
+    directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
+    with directory.locked():
+        carried_on = directory if directory.config_file.exists() else None
+        prepared = prepare(resolved, carried_on, need_keys=not transports)
+        if not yes:
+            _confirm(prepared, Path(cache_dir) if cache_dir else None)
+        await _collect(directory, prepared, quiet, transports, cache_dir, command)
+    return _result(directory)
+
+
+async def resume_async(
+    run: str | Path,
+    *,
+    runs_dir: str | Path = "runs",
+    budget_usd: float | None = None,
+    quiet: bool = True,
+    transports: Mapping[str, Transport] | None = None,
+    cache_dir: str | Path | None = None,
+    command: str = "pipeline.resume",
+) -> RunResult:
+    """Carry a run on. See :func:`resume`."""
+    _load_env_file()
+    directory = find_run(run, Path(runs_dir))
+    with directory.locked():
+        config = resolve_config(directory.config(), budget_usd=budget_usd)
+        prepared = prepare(config, directory, need_keys=not transports)
+        await _collect(directory, prepared, quiet, transports, cache_dir, command)
+    return _result(directory)
+
+
+async def _collect(
+    directory: RunDirectory,
+    prepared: Prepared,
+    quiet: bool,
+    transports: Mapping[str, Transport] | None,
+    cache_dir: str | Path | None,
+    command: str,
+) -> None:
+    from pipeline.runs.drive import collect
+
+    await collect(
+        directory,
+        prepared,
+        quiet=quiet,
+        transports=transports,
+        cache_dir=Path(cache_dir) if cache_dir else None,
+        command=command,
+    )
+
+
+def run(
+    config: ConfigLike = None,
+    *,
+    run_id: str | None = None,
+    runs_dir: str | Path = "runs",
+    limit: int | None = None,
+    budget_usd: float | None = None,
+    yes: bool = False,
+    **options: Any,
+) -> RunResult:
+    """Collect, assemble, estimate, report; works inside a running event loop too.
+
+    Args:
+        config: a YAML file, a mapping, a :class:`RunConfig`, or None for the embedded default (simulated models).
+        run_id: name of the run directory; ``<date>-<name>-<hash>`` by default. An existing run with the same
+            configuration is carried on: nothing is asked twice.
+        runs_dir: where run directories are.
+        limit: only so many items.
+        budget_usd: stop before more than this is spent.
+        yes: go ahead whatever the forecast says.
+        options: ``quiet``, ``transports``, ``cache_dir`` as of :func:`run_async`.
+
+    Raises:
+        InputError: the configuration or its data cannot be used; nothing was asked.
+        StoppedEarly: budget, interrupt, a provider's refusal; everything paid for is stored, ``resume`` carries on.
+    """
+    return _in_any_loop(
+        run_async(config, run_id=run_id, runs_dir=runs_dir, limit=limit, budget_usd=budget_usd, yes=yes, **options)
+    )
+
+
+def resume(
+    run: str | Path, *, runs_dir: str | Path = "runs", budget_usd: float | None = None, **options: Any
+) -> RunResult:
+    """Carry on where a run stopped; what has been answered is not asked again.
+
+    Args:
+        run: a run directory, or an id under ``runs_dir``.
+        budget_usd: a new bound on what the whole run may spend.
+
+    Raises:
+        InputError, StoppedEarly: as :func:`run`.
+    """
+    return _in_any_loop(resume_async(run, runs_dir=runs_dir, budget_usd=budget_usd, **options))
+
+
+def replay(
+    source: str | Path, *, out: str | Path | None = None, runs_dir: str | Path = "runs", **options: Any
+) -> RunResult:
+    """The same run from recorded responses alone, without network.
+
+    Args:
+        source: a run (directory or id) or a cassette file.
+        out: directory of the new run; ``<run>-replay`` beside the run, or under ``runs_dir`` for a cassette.
+
+    Raises:
+        ReplayMissError: a response is missing; names stage, item, model and how many are.
+    """
+    from pipeline.runs.replay import replay_async
+
+    return _in_any_loop(replay_async(source, out=out, runs_dir=runs_dir, **options))
+
+
+def _in_any_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end: here, or in a thread of its own where this thread's loop is already running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=target, name="auxeval-run")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _load_env_file() -> None:
+    """Variables of ``.env`` in the working directory; what the environment already has wins."""
+    from dotenv import load_dotenv
+
+    load_dotenv(Path.cwd() / ".env", override=False)
+
+
+def _confirm(prepared: Prepared, cache_dir: Path | None) -> None:
+    """Ask before spending more than ``confirm_above_usd``; without a person to ask, refuse."""
+    from pipeline.runs.forecast import forecast_run
+
+    forecast = forecast_run(prepared, cache_dir)
+    limit = prepared.config.confirm_above_usd
+    if forecast.cost_usd is None or forecast.cost_usd <= limit:
+        return
+    import sys
+
+    line = f"this run is forecast to cost about ${forecast.cost_usd:.2f} (confirm_above_usd is ${limit:.2f})"
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise ConfigError(f"{line}; pass --yes (yes=True) to go ahead")
+    print(f"auxeval: {line}. Go ahead? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("not started: the forecast was not confirmed")

@@ -1,0 +1,92 @@
+"""What in the collected replies the reader of the numbers must know: nulls, repairs, missing answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from pipeline.config import RunConfig
+from pipeline.report.document import Warned
+from pipeline.runs.frames import RunTables
+
+__all__ = ["null_shares", "quality_warnings", "simulated_truth"]
+
+NULL_SHARE = 0.05
+"""Share of null replies of one role above which a warning stands at the top of the report."""
+MISSING_SHARE = 0.02
+"""Share of labeled items without a reply above which a warning stands at the top of the report."""
+
+
+def null_shares(tables: RunTables) -> dict[str, tuple[int, int]]:
+    """Kind of reply → (null values, all values), over what was asked."""
+    asked = {
+        "confidence": (tables.responses.filter(pl.col("stage") == "answer"), "confidence"),
+        "preference verdicts": (tables.preferences.filter(~_is_anchor()), "verdict"),
+        "pairwise verdicts": (tables.preferences.filter(_is_anchor()), "verdict"),
+        "pointwise scores": (tables.scores.filter(pl.col("prompt") != "candidate"), "score"),
+        "candidate scores": (tables.scores.filter(pl.col("prompt") == "candidate"), "score"),
+        "τ predictions": (tables.taus, "tau"),
+    }
+    shares = {}
+    for name, (frame, column) in asked.items():
+        relevant = frame.filter(pl.col(f"{column}_reason").is_null() | (pl.col(f"{column}_reason") != "not_asked"))
+        if relevant.height:
+            shares[name] = (relevant[column].null_count(), relevant.height)
+    return shares
+
+
+def _is_anchor() -> pl.Expr:
+    return pl.col("pair").is_in(("weak", "medium", "strong"))
+
+
+def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]:
+    """Warnings about null replies by role, and about labeled items without an answer."""
+    warnings = [
+        Warned(
+            "null_replies",
+            f"{name}: {nulls} of {count} ({nulls / count:.1%}) are null; see the report for the reasons",
+        )
+        for name, (nulls, count) in null_shares(tables).items()
+        if nulls / count > NULL_SHARE
+    ]
+    labeled = tables.items.filter(pl.col("labeled")).select("item_id")
+    for target in config.roles.targets:
+        answers = tables.responses.filter(
+            (pl.col("model") == target) & (pl.col("stage") == "answer") & (pl.col("draw") == 0)
+        ).join(labeled, on="item_id", how="semi")
+        missing = answers["phi"].null_count()
+        if not missing:
+            continue
+        share = missing / max(answers.height, 1)
+        correct = float(answers["phi"].fill_null(0.0).sum())
+        low, high = correct / answers.height, (correct + missing) / answers.height
+        policy = "counted as wrong" if config.missing_reply == "wrong" else "excluded"
+        emphasis = "missing_labeled" if share > MISSING_SHARE else "missing_labeled_few"
+        warnings.append(
+            Warned(
+                emphasis,
+                f"{target}: {missing} of {answers.height} labeled items ({share:.1%}) have no reply and are {policy};"
+                f" whatever they would have been, the plain mean over the labeled items is in [{low:.3f}, {high:.3f}]",
+            )
+        )
+    return tuple(warnings)
+
+
+def simulated_truth(config: RunConfig, tables: RunTables) -> dict[str, Any]:
+    """Target → its true expected accuracy, for the targets that are simulated; empty where none is."""
+    simulated = [name for name in config.roles.targets if config.model_entry(name).is_simulated]
+    if not simulated:
+        return {}
+    from pipeline.benchmark.items import load_benchmark
+    from pipeline.models.simulated.settings import simulation_settings
+    from pipeline.models.simulated.world import World
+
+    benchmark = load_benchmark(config.benchmark, config.seed)
+    world = World.from_items(benchmark.items, seed=config.seed)
+    truths = {}
+    for name in simulated:
+        entry = config.model_entry(name)
+        settings = simulation_settings(entry.model, entry.simulate)
+        truths[name] = {"true_accuracy": world.true_accuracy(settings, (item.question for item in benchmark.items))}
+    return truths
