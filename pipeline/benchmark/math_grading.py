@@ -1,0 +1,226 @@
+"""Mathematical equality by math-verify, in worker processes that no reply can hang or fill."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from functools import lru_cache
+from typing import IO
+
+from pipeline.benchmark.numbers import numbers_equal, parse_number, plain_text
+from pipeline.errors import DataError
+
+__all__ = ["MathPool", "close_math_pool", "math_equal", "require_math_extra"]
+
+MAX_EXPRESSION_CHARS = 2_000
+CPU_LIMIT_S = 5.0
+"""CPU time of one comparison: unlike wall time, it does not depend on how busy the machine is."""
+WALL_LIMIT_S = 60.0
+START_LIMIT_S = 120.0
+MEMORY_LIMIT_BYTES = 2 * 1024**3
+
+
+def require_math_extra() -> None:
+    """Refuse before anything is asked if math-verify is not installed.
+
+    Raises:
+        DataError: it is not, with the command that installs it.
+    """
+    if importlib.util.find_spec("math_verify") is None:
+        raise DataError("grading math needs the extra math: pip install 'auxeval[math]'")
+
+
+class _Worker:
+    """One worker process and the pipe to it."""
+
+    def __init__(self, cpu_s: float, wall_s: float, memory_bytes: int) -> None:
+        self._wall_s = wall_s
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.benchmark.math_worker", str(cpu_s), str(memory_bytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_importable(environment),
+            encoding="utf-8",
+        )
+        if self._read(START_LIMIT_S) is None:
+            self.close()
+            raise DataError("grading math: the worker process does not start; is math-verify installed whole?")
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def same(self, answer: str, gold: str) -> bool | None:
+        """The verdict, or None if the comparison passed a limit (the worker is then gone)."""
+        try:
+            _stream(self._process.stdin).write(json.dumps({"answer": answer, "gold": gold}) + "\n")
+            _stream(self._process.stdin).flush()
+        except OSError:
+            return None
+        reply = self._read(self._wall_s)
+        return None if reply is None or "same" not in reply else bool(reply["same"])
+
+    def _read(self, limit_s: float) -> dict[str, object] | None:
+        timer = threading.Timer(limit_s, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            line = _stream(self._process.stdout).readline()
+        finally:
+            timer.cancel()
+        with contextlib.suppress(json.JSONDecodeError):
+            reply = json.loads(line)
+            return reply if isinstance(reply, dict) else None
+        return None
+
+    def close(self) -> None:
+        """End the process and wait for it."""
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._process.wait()
+
+
+def _stream(stream: IO[str] | None) -> IO[str]:
+    if stream is None:
+        raise OSError("pipe is closed")
+    return stream
+
+
+def _importable(environment: dict[str, str]) -> dict[str, str]:
+    """The environment in which the child finds this very package, wherever it was imported from."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    paths = [root, environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else [root]
+    return {**environment, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+class MathPool:
+    """Up to ``size`` workers, started when first needed; safe to use from several threads.
+
+    Args:
+        size: most workers at a time.
+        cpu_s: CPU seconds one comparison may take.
+        wall_s: wall seconds after which a stuck worker is killed.
+        memory_bytes: address space of a worker.
+    """
+
+    def __init__(
+        self,
+        size: int = 2,
+        *,
+        cpu_s: float = CPU_LIMIT_S,
+        wall_s: float = WALL_LIMIT_S,
+        memory_bytes: int = MEMORY_LIMIT_BYTES,
+    ) -> None:
+        self._limits = (cpu_s, wall_s, memory_bytes)
+        self._slots: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
+        for _ in range(size):
+            self._slots.put(None)
+        self._size = size
+        self.limited = 0
+        """Comparisons that passed a limit and were therefore taken as not equal."""
+
+    def same(self, answer: str, gold: str) -> bool:
+        """Whether two expressions are equal; False if the comparison passes a limit.
+
+        Raises:
+            DataError: no worker can be started.
+        """
+        worker = self._slots.get()
+        try:
+            if worker is None or not worker.alive:
+                if worker is not None:
+                    worker.close()
+                    worker = None
+                worker = _Worker(*self._limits)
+            verdict = worker.same(answer, gold)
+            if verdict is None:
+                self.limited += 1
+                worker.close()
+                worker = None
+            return bool(verdict)
+        finally:
+            self._slots.put(worker)
+
+    def close(self) -> None:
+        """End all workers; the pool can be used again and starts new ones."""
+        for _ in range(self._size):
+            worker = self._slots.get()
+            if worker is not None:
+                worker.close()
+        for _ in range(self._size):
+            self._slots.put(None)
+
+
+_shared: MathPool | None = None
+_shared_lock = threading.Lock()
+
+
+def _pool() -> MathPool:
+    global _shared
+    with _shared_lock:
+        if _shared is None:
+            _shared = MathPool(size=min(4, os.cpu_count() or 1))
+            atexit.register(_shared.close)
+        return _shared
+
+
+def close_math_pool() -> None:
+    """End the shared workers, if any were started."""
+    with _shared_lock:
+        if _shared is not None:
+            _shared.close()
+
+
+def math_equal(answer: str, gold: str) -> bool:
+    """Whether an answer equals the gold expression.
+
+    Equal text (spaces and wrapping apart) and plain numbers are decided here; everything else by math-verify in a
+    worker process. An answer of more than 2,000 characters is not equal.
+
+    Raises:
+        DataError: math-verify is not installed, or no worker can be started.
+    """
+    quick = _quick(answer, gold)
+    if quick is not None:
+        return quick
+    return _compared(answer, gold)
+
+
+def _quick(answer: str, gold: str) -> bool | None:
+    if len(answer) > MAX_EXPRESSION_CHARS:
+        return False
+    plain_answer, plain_gold = _tight(answer), _tight(gold)
+    if plain_answer == plain_gold:
+        return True
+    if _is_plain_number(plain_answer) and _is_plain_number(plain_gold):
+        given, wanted = parse_number(plain_answer), parse_number(plain_gold)
+        if given is not None and wanted is not None:
+            return numbers_equal(given, wanted)
+    return None
+
+
+def _tight(text: str) -> str:
+    return plain_text(text).replace(" ", "").replace("$", "").removesuffix(".")
+
+
+def _is_plain_number(text: str) -> bool:
+    return bool(text) and len(text) < 40 and text.lstrip("-").replace(".", "", 1).isdigit()
+
+
+@lru_cache(maxsize=4096)
+def _compared(answer: str, gold: str) -> bool:
+    require_math_extra()
+    return _pool().same(answer, gold)
