@@ -110,9 +110,9 @@ class LiveModel:
                 raise
             else:
                 latency = self._clock.now() - started
-                tokens = raw.usage.prompt + raw.usage.completion
-                self._budget.settle(worst, Cost(tokens, reply_cost(self.price, raw.usage) if self._priced else None))
-                self.limits.succeeded(worst.tokens, tokens)
+                actual = self._actual(raw, worst)
+                self._budget.settle(worst, actual)
+                self.limits.succeeded(worst.tokens, actual.tokens)
                 trace.counted += 1
                 return raw
             finally:
@@ -139,6 +139,13 @@ class LiveModel:
             rng=self._rng,
         )
         return Sent(raw, latency)
+
+    def _actual(self, raw: RawReply, worst: Cost) -> Cost:
+        """What an answered attempt cost; the most it can have cost where the provider does not say."""
+        if raw.usage is None:
+            return worst
+        usd = reply_cost(self.price, raw.usage) if self._priced else None
+        return Cost(raw.usage.prompt + raw.usage.completion, usd)
 
     @property
     def _priced(self) -> bool:

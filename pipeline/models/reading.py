@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pipeline.models.pricing import reply_cost
 from pipeline.models.transport import RawReply
-from pipeline.models.types import Price, Reply, ReplyOutcome
+from pipeline.models.types import Price, Reply, ReplyOutcome, Usage
 
 __all__ = ["classify_outcome", "now_utc", "to_reply"]
 
@@ -38,11 +38,11 @@ def to_reply(raw: RawReply, *, latency_s: float, price: Price | None) -> Reply:
         text=raw.text or raw.refusal or "",
         finish_reason=raw.finish_reason,
         outcome=classify_outcome(raw),
-        usage=raw.usage,
+        usage=raw.usage or Usage(),
         reasoning=raw.reasoning,
         served_model=raw.served_model,
         latency_s=latency_s,
-        cost_usd=reply_cost(price, raw.usage),
+        cost_usd=None if raw.usage is None else reply_cost(price, raw.usage),
         at=now_utc(),
     )
 

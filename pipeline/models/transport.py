@@ -25,7 +25,7 @@ class RawReply:
     Attributes:
         text: the reply's text; empty where the provider sent none.
         finish_reason: as the provider says it (``stop``, ``length``, ``content_filter``, …).
-        usage: tokens, ``cached`` part of ``prompt`` and ``reasoning`` part of ``completion``.
+        usage: tokens, ``cached`` part of ``prompt`` and ``reasoning`` part of ``completion``; None where not given.
         reasoning: the reasoning text where the provider gives it.
         refusal: the text of a refusal field.
         served_model: the model string the provider reports.
@@ -34,7 +34,7 @@ class RawReply:
 
     text: str
     finish_reason: str
-    usage: Usage
+    usage: Usage | None
     reasoning: str | None = None
     refusal: str | None = None
     served_model: str | None = None
