@@ -21,6 +21,7 @@ from pipeline.studies.one_step_simulation import (
     quadratic_features,
 )
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
+from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
 
@@ -98,7 +99,9 @@ Axis = tuple[str, str, tuple[tuple[float, tuple[float, ...], float], ...]]
 
 def _tables(axis: Axis, results: dict[str, Any], reps: int) -> tuple[list[ResultTable], dict[str, list[Series]]]:
     name, label, levels = axis
-    accuracy, kendall, reduction = [], [], []
+    accuracy: list[tuple[Cell, ...]] = []
+    kendall: list[tuple[Cell, ...]] = []
+    reduction: list[tuple[Cell, ...]] = []
     curves: dict[str, dict[str, list[Measured]]] = {"accuracy": {}, "reduction": {}}
     for level, variances, noise in levels:
         done = [results[f"{name}:{level}:{rep}"] for rep in range(reps)]
