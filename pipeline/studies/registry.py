@@ -137,6 +137,26 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.lace_repeated_pool:study",
         "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",
     ),
+    "best-of-n-table1": (
+        "pipeline.studies.best_of_n_cost:study",
+        "Table 1: RMSE of cyclic splitting, fixed split and reuse, and their cost at equal budget.",
+    ),
+    "best-of-n-table2": (
+        "pipeline.studies.best_of_n_grid:study",
+        "Table 2, digit for digit, and the 27-cell grid it is taken from.",
+    ),
+    "best-of-n-table3": (
+        "pipeline.studies.best_of_n_dependence:study",
+        "Table 3: bias under equicorrelated scores, split into evaluation and selector law.",
+    ),
+    "best-of-n-controls": (
+        "pipeline.studies.best_of_n_controls:study",
+        "Section 6.1: unbiasedness on Gaussian and Bernoulli pools, with negative controls.",
+    ),
+    "best-of-n-figure2": (
+        "pipeline.studies.best_of_n_risk_curves:study",
+        "Figure 2: Holdout, the least unbiased risk and the biased maximum for two Gaussian candidates.",
+    ),
 }
 
 
