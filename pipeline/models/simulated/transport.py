@@ -24,13 +24,13 @@ _RUNGS = {"json_schema": 2, "json_object": 1, "none": 0}
 def simulated_endpoint(world: World, model: str, simulate: Mapping[str, Any] | None = None) -> str:
     """What stands for a simulated model's address in the identity of its requests.
 
-    A reply of another world or of other settings must not be taken from the cache for one of this, so that both are
-    in the address: ``sim://<world>/<settings>``.
+    A reply of another world or of other settings must not be taken from the cache for one of this, so both are in
+    the address: ``sim://<world>/<settings>``.
 
     Raises:
         ConfigError: no such model, or its settings cannot be used.
     """
-    return f"sim://{world.digest}/{simulation_settings(model, simulate).digest()}"
+    return f"sim://{world.name}/{simulation_settings(model, simulate).digest()}"
 
 
 class SimulatedTransport:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from bisect import bisect_left, bisect_right
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +15,8 @@ from pipeline.models.simulated.settings import Simulation
 
 __all__ = ["KnownItem", "Solution", "World", "WorldItem", "same_question"]
 
-_SPREAD = 4.0
+_LAWS = 1
+"""Raised when the same request would get another reply in the same world."""
 _ITEM_SD = 0.7
 _VARIANTS = 6
 _LETTERS = "ABCDEFGHIJ"
@@ -70,7 +69,6 @@ class WorldItem:
         difficulty: log-odds that a model of ability 0 answers wrong.
         choices: texts of the choices, empty for a free answer.
         steps: lines of the right solution.
-        decoys: answers of other questions, to be mistaken for this one's.
         seed: names the world's chance.
     """
 
@@ -79,7 +77,6 @@ class WorldItem:
     difficulty: float
     choices: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
-    decoys: tuple[str, ...] = ()
     seed: int = 0
 
     @cached_property
@@ -146,13 +143,15 @@ class WorldItem:
         return Solution(self.steps[:-1], self._mistaken(chance))
 
     def _mistaken(self, chance: Chance) -> str:
-        """A wrong answer that is no number: another digit in it, or the answer of some other question."""
+        """A wrong answer that is no number: another digit in it, or a word of the question."""
         digits = [index for index, sign in enumerate(self.gold) if sign.isdigit()]
         if digits and chance.happens(0.7):
             place = chance.pick(digits)
             digit = str((int(self.gold[place]) + 1 + chance.below(8)) % 10)
             return self.gold[:place] + digit + self.gold[place + 1 :]
-        return chance.pick(self.decoys) if self.decoys else "unknown"
+        words = [word.strip(".,;:?!()\"'") for word in self.question.split()]
+        long = [word for word in words if len(word) > 3 and not self.is_right(word)]
+        return chance.pick(long) if long else "unknown"
 
 
 def _misjudged(value: Fraction, chance: Chance) -> Fraction:
@@ -193,45 +192,26 @@ class World:
     def from_items(cls, items: Iterable[KnownItem], *, seed: int = 0) -> World:
         """The world of these benchmark items.
 
-        Difficulty rises with the rank on the profile axis (numbers) or differs by group (text), by about four logits
-        from end to end, and varies from item to item with a standard deviation of 0.7.
+        What is known of an item depends on that item and the seed alone, so that a part of a benchmark is a part of
+        its world. Difficulty rises with a numeric profile (0.8 logits a level on axes of a few levels, 0.9 at each
+        doubling on others such as lengths), differs by group on a categorical one, and varies from item to item with
+        a standard deviation of 0.7.
 
         Args:
             items: the benchmark.
             seed: another seed is another world: other difficulties, other mistakes, other luck.
         """
-        known = tuple(items)
-        golds = [str(item.gold) for item in known if item.gold is not None]
-        decoys = tuple(dict.fromkeys(golds))[:50]
-        ranks = _ranks([item.profile for item in known])
-        entries: dict[str, WorldItem] = {}
-        for item, rank in zip(known, ranks, strict=True):
-            chance = Chance("item", seed, item.question)
-            level = _SPREAD * (rank - 0.5) if rank is not None else _group_level(item.profile, seed)
-            gold = str(item.gold) if item.gold is not None else (chance.pick(decoys) if decoys else "1")
-            entries[same_question(item.question)] = WorldItem(
-                question=item.question,
-                gold=gold,
-                difficulty=level + _ITEM_SD * chance.normal(),
-                choices=tuple(item.choices or ()),
-                steps=tuple(
-                    line.strip() for line in str(item.metadata.get("solution") or "").splitlines() if line.strip()
-                ),
-                decoys=decoys,
-                seed=seed,
-            )
-        return cls(entries, seed)
+        known = {same_question(item.question): _known(item, seed) for item in items}
+        return cls(known, seed)
+
+    @property
+    def name(self) -> str:
+        """Names the world in addresses: the version of its laws and the seed."""
+        return f"world-{_LAWS}-{self.seed}"
 
     def find(self, question: str) -> WorldItem | None:
         """The item of a question, or None if this world has no such question."""
         return self.items.get(same_question(question))
-
-    @cached_property
-    def digest(self) -> str:
-        """A short name of the world: worlds whose models answer alike have the same."""
-        rows = sorted((key, item.gold, item.difficulty, item.steps) for key, item in self.items.items())
-        text = json.dumps([self.seed, rows], ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def true_accuracy(self, simulation: Simulation, questions: Iterable[str] | None = None) -> float:
         """Expected share of right answers of a target on these questions (all by default).
@@ -254,16 +234,25 @@ class World:
         return mean * answered * (1 - simulation.bad_request)
 
 
-def _ranks(profiles: Sequence[Any]) -> list[float | None]:
-    """Mid-rank in (0, 1) of each number among all numbers; None for what is no number."""
-    values = [float(p) if isinstance(p, int | float) and not isinstance(p, bool) else None for p in profiles]
-    order = sorted(value for value in values if value is not None)
-    count = len(order)
-    return [
-        (bisect_left(order, value) + bisect_right(order, value)) / (2 * count) if value is not None else None
-        for value in values
-    ]
+def _known(item: KnownItem, seed: int) -> WorldItem:
+    chance = Chance("item", seed, item.question)
+    difficulty = _level(item.profile, seed) + _ITEM_SD * chance.normal()
+    choices = tuple(item.choices or ())
+    gold = item.gold
+    if gold is None:
+        gold = chance.pick(_LETTERS[: len(choices)]) if choices else 2 + chance.below(98)
+    lines = str(item.metadata.get("solution") or "").splitlines()
+    steps = tuple(line.strip() for line in lines if line.strip())
+    return WorldItem(item.question, str(gold), difficulty, choices, steps, seed)
 
 
-def _group_level(profile: Any, seed: int) -> float:
-    return 0.0 if profile is None else 0.9 * Chance("group", seed, str(profile)).normal()
+def _level(profile: Any, seed: int) -> float:
+    """Difficulty by place on the profile axis, within ±2 logits."""
+    if profile is None:
+        return 0.0
+    if not isinstance(profile, int | float) or isinstance(profile, bool):
+        return 0.9 * Chance("group", seed, str(profile)).normal()
+    if profile <= 0 or not math.isfinite(profile):
+        return 0.0
+    level = 0.8 * (profile - 3) if profile <= 12 else 0.9 * math.log2(profile / 40)
+    return min(max(level, -2.0), 2.0)
