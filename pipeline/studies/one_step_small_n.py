@@ -112,7 +112,7 @@ def pool_sample(payload: tuple[Quality, float], rng: np.random.Generator) -> dic
         labeled = [(outcome[:POOL_LABELED], draws[:POOL_LABELED]) for outcome, draws in data[1:]]
         for name, rule, pooled in rules:
             contrast, _ = contrast_of(tau, data[0][1] if pooled else None, "pool_tau")
-            fpc = 1.0 - POOL_LABELED / POOL
+            fpc = 1.0 - POOL_LABELED / POOL if pooled else 1.0
             design = Design(rule, other_targets(labeled, pooled), None, 5, fpc, rng)
             sums[name] += _one(phi, contrast, design, truth)
     return {name: total.tolist() for name, total in sums.items()}
@@ -210,7 +210,8 @@ def _run(options: StudyOptions) -> StudyResult:
             "coverage: the default interval (Wilson's at n_eff); coverage of t: Student's t. MSE ratio: against the"
             " naive mean of the same data. mean SE²/MSE: 1 for an honest standard error.",
             "independent: draws from separate stateless calls. No within-item rule can gain there, λ = 1 loses, and"
-            " only the pool estimator helps.",
+            " only the pool estimator helps. The within-item rows of the pool table report the standard error for the"
+            " population, a wider target than the pool's own mean.",
         ),
     )
 
