@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from pipeline.estimators.best_of_n_lattice import lattice_steps
 from pipeline.estimators.best_of_n_weights import check_integer, check_subset_size
 
-__all__ = ["bernoulli_target", "gaussian_target", "lattice_target"]
+__all__ = ["bernoulli_target", "gaussian_target", "gaussian_targets", "lattice_target"]
 
 FloatArray = NDArray[np.float64]
 
@@ -51,6 +51,52 @@ def gaussian_target(mu: ArrayLike, sigma: ArrayLike, j: int, n: int) -> float:
     return centre + float(chances @ (means - centre))
 
 
+def gaussian_targets(mu: ArrayLike, sigma: float, j: int, n: int) -> FloatArray:
+    """``gaussian_target`` of many pools at once, for one σ and means within a few σ/√J of each other.
+
+    Args:
+        mu: (P, M) candidate means.
+        sigma: standard deviation of one score, > 0.
+        j, n: as in ``gaussian_target``.
+
+    Returns:
+        (P,) targets.
+    """
+    means = np.asarray(mu, dtype=np.float64)
+    if means.ndim != 2 or means.size == 0 or not np.isfinite(means).all():
+        raise ValueError(f"mu must be finite with shape (P, M), got shape {means.shape}")
+    depth, size = _check_target(j, n, means.shape[1])
+    scale = _positive_scale(sigma) / np.sqrt(depth)
+    low, high = float(means.min()) - _REACH * scale, float(means.max()) + _REACH * scale
+    x, weight = _panels(np.linspace(low, high, int(np.ceil((high - low) / (_PANEL * scale))) + 1))
+    out = np.empty(len(means))
+    rows = max(1, (1 << 20) // (means.shape[1] * len(x)))
+    for start in range(0, len(means), rows):
+        pools = means[start : start + rows].T
+        z = (x - pools[:, :, None]) / scale
+        below, density = ndtr(z), np.exp(-(z**2) / 2.0) * (weight / (scale * np.sqrt(2.0 * np.pi)))
+        centre = pools.mean(axis=0)
+        out[start : start + rows] = centre
+        for m in range(len(pools)):
+            products = _mean_products(np.delete(below, m, axis=0), size - 1)
+            chance = np.einsum("px,px->p", products, density[m]) * size / len(pools)
+            out[start : start + rows] += chance * (pools[m] - centre)
+    return out
+
+
+def _positive_scale(sigma: float) -> float:
+    if not (np.isfinite(sigma) and sigma > 0.0):
+        raise ValueError(f"sigma must be finite and > 0, got {sigma!r}")
+    return float(sigma)
+
+
+def _panels(bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gauss–Legendre nodes and weights on every interval between neighbouring bounds."""
+    nodes, node_weights = np.polynomial.legendre.leggauss(_NODES)
+    half = np.diff(bounds)[:, None] / 2.0
+    return (bounds[:-1, None] + half + half * nodes).ravel(), (half * node_weights).ravel()
+
+
 def _gaussian_win(winner: int, means: FloatArray, scale: FloatArray, n: int) -> float:
     """Chance that candidate ``winner`` wins a random size-n subset: panels no wider than any law's scale."""
     low, high = means[winner] - _REACH * scale[winner], means[winner] + _REACH * scale[winner]
@@ -60,10 +106,7 @@ def _gaussian_win(winner: int, means: FloatArray, scale: FloatArray, n: int) -> 
     edges = [means[winner] + scale[winner] * steps]
     edges += [means[other] + scale[other] * steps for other in np.flatnonzero(narrow)]
     bounds = np.unique(np.clip(np.concatenate(edges), low, high))
-    nodes, node_weights = np.polynomial.legendre.leggauss(_NODES)
-    half = np.diff(bounds)[:, None] / 2.0
-    x = (bounds[:-1, None] + half + half * nodes).ravel()
-    weight = (half * node_weights).ravel()
+    x, weight = _panels(bounds)
     density = np.exp(-(((x - means[winner]) / scale[winner]) ** 2) / 2.0) / (scale[winner] * np.sqrt(2.0 * np.pi))
     others = np.delete(np.arange(len(means)), winner)
     below = ndtr((x - means[others, None]) / scale[others, None])
