@@ -58,9 +58,10 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
         yield _means(estimates, title)
     if profiles:
         for target, methods in estimates.items():
-            profile = methods.get("lace_profile")
-            if isinstance(profile, Profile):
-                yield _profile(target, profile)
+            for method, profile in methods.items():
+                if method.startswith("lace_profile") and isinstance(profile, Profile):
+                    along = f" along {profile.diagnostics['column']}" if "column" in profile.diagnostics else ""
+                    yield _profile(f"{target}: profile{along}", profile)
     if any(isinstance(gap.estimate, Estimate) for gap in estimates.gaps):
         yield _gaps(estimates)
     if estimates.best_of_n:
@@ -87,7 +88,7 @@ def _row(table: Any, cells: Sequence[str]) -> None:
 
 def _effective(estimate: Estimate) -> str:
     """Labels that the plain mean would need for the same standard error."""
-    value = estimate.diagnostics.get("n_effective")
+    value = estimate.diagnostics.get("effective_labels", estimate.diagnostics.get("n_effective"))
     return f"{value:.0f}" if isinstance(value, int | float) and math.isfinite(value) else ""
 
 
@@ -132,11 +133,11 @@ def _means(estimates: EstimateSet, title: str) -> Any:
     return table
 
 
-def _profile(target: str, profile: Profile) -> Any:
+def _profile(title: str, profile: Profile) -> Any:
     percent = bool(all(-0.5 <= v <= 1.5 for v in profile.value if math.isfinite(v)))
     verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
     table = _table(
-        f"{target}: profile",
+        title,
         [
             ("at", True),
             ("%" if percent else "value", True),

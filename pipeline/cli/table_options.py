@@ -1,0 +1,108 @@
+"""The options that name a table's columns, shared by the commands that read users' own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from pipeline.errors import InputError
+from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole
+
+__all__ = ["column_options", "column_roles", "split_names"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_KINDS = ("continuous", "ordinal", "categorical")
+
+
+def column_options(command: Command) -> Command:
+    """``--gold``, ``--signals`` and the other options that name columns."""
+    options = [
+        click.option("--gold", metavar="COL", help="How good each answer is; empty where unknown."),
+        click.option("--signals", metavar="COL,…", help="Label-free numbers known on every row."),
+        click.option("--id", "id_", metavar="COL", help="Item id; joins the rows of several models."),
+        click.option("--model", metavar="COL", help="Splits a long table into one target per model."),
+        click.option("--cluster", metavar="COL", help="Rows with one value are not independent (repeats, passages)."),
+        click.option(
+            "--weights", metavar="COL|VALUE=SHARE,…", help="Deployment weights, or shares of the profile's values."
+        ),
+        click.option(
+            "--profile", "profiles", multiple=True, metavar="COL[:KIND]",
+            help="Profile along a column; KIND is continuous, ordinal or categorical (else detected). Repeatable.",
+        ),
+        click.option("--labeled", metavar="COL", help="Yes/no column: gold is read on these rows only."),
+        click.option("--inclusion", metavar="COL", help="Probability with which each row was drawn for labelling."),
+        click.option("--tau", metavar="COL,…", help="One-step: predicted outcomes of draw 0, then of the others."),
+        click.option("--gold-range", metavar="LOW,HIGH", help="Gold values outside are errors; inside, none is stray."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Comma-separated column names; a backslash keeps a comma inside a name."""
+    if not text:
+        return ()
+    parts = text.replace("\\,", "\0").split(",")
+    return tuple(dict.fromkeys(part.replace("\0", ",").strip() for part in parts if part.strip()))
+
+
+def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
+    """The roles that the options name, and the target distribution if ``--weights`` gives one.
+
+    Raises:
+        InputError: no gold, a column in two roles, a kind or number that cannot be read.
+    """
+    gold = given["gold"]
+    if not gold:
+        raise InputError("--gold COL is needed: the column that says how good each answer is")
+    signals, taus = split_names(given["signals"]), split_names(given["tau"])
+    if gold in signals or gold in taus:
+        raise InputError(f"--gold column {gold!r} is among the signals; a signal must not be made from the gold")
+    profiles = tuple(_profile(text) for text in given["profiles"])
+    weights, distribution = _weights(given["weights"])
+    roles = ColumnRoles(
+        gold=gold, signals=signals, id=given["id_"], model=given["model"], cluster=given["cluster"], weights=weights,
+        profiles=profiles, labeled=given["labeled"], inclusion=given["inclusion"], taus=taus,
+        gold_range=_range(given["gold_range"]),
+    )  # fmt: skip
+    return roles, distribution
+
+
+def _profile(text: str) -> ProfileRole:
+    name, _, kind = text.rpartition(":")
+    if name and kind in _KINDS:
+        return ProfileRole(name, kind)  # type: ignore[arg-type]
+    if name and kind.isalpha() and any(kind[:3] == known[:3] for known in _KINDS):
+        raise InputError(f"--profile {text}: kind {kind!r} is none of {', '.join(_KINDS)}")
+    return ProfileRole(text)
+
+
+def _weights(text: str | None) -> tuple[str | None, dict[str, float]]:
+    if not text or "=" not in text:
+        return text or None, {}
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = part.rpartition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            raise InputError(f"--weights: {part.strip()!r} is not VALUE=SHARE") from None
+    if any(not 0.0 <= share < float("inf") for share in shares.values()) or sum(shares.values()) <= 0.0:
+        raise InputError("--weights: shares must be at least 0 and not all 0")
+    return None, shares
+
+
+def _range(text: str | None) -> tuple[float, float] | None:
+    if not text:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--gold-range: {text!r} is not LOW,HIGH") from None
+    if not low < high:
+        raise InputError(f"--gold-range: {text!r} is empty; LOW must be below HIGH")
+    return low, high

@@ -1,0 +1,158 @@
+"""Rehearses labelling where the gold is known: hide labels at random, many times, and see how far off one would be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import InputError
+from pipeline.estimators import Estimate, lace_mean
+from pipeline.report.table_estimates import filled_signals
+from pipeline.tables.estimator_inputs import TableInputs, TargetInputs
+
+__all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target"]
+
+FloatArray = NDArray[np.float64]
+
+BUDGETS = (20, 50, 100, 200)
+"""Label budgets that are rehearsed where the table is at least twice as large."""
+_PLAIN, _LACE = "naive", "lace"
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What one method did over all rehearsals of one target with one budget.
+
+    Attributes:
+        target: the target.
+        labels: n, how many labels were left visible.
+        method: ``naive`` (with its finite-pool interval) or ``lace``.
+        reps: B.
+        pool: M, rows with gold; the truth is their mean.
+        bias: mean error.
+        rmse: root of the mean squared error.
+        coverage: share of intervals that held the truth.
+        half_width: mean half-width of the intervals.
+        efficiency: MSE of the plain mean over MSE of this method.
+        efficiency_low, efficiency_high: 95 % interval of it over rehearsals (paired, on the log scale).
+    """
+
+    target: str
+    labels: int
+    method: str
+    reps: int
+    pool: int
+    bias: float
+    rmse: float
+    coverage: float
+    half_width: float
+    efficiency: float
+    efficiency_low: float
+    efficiency_high: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Field names to JSON values."""
+        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in asdict(self).items()}
+
+
+def rehearse(
+    inputs: TableInputs, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
+) -> tuple[Rehearsed, ...]:
+    """Rehearse every target of a table.
+
+    Raises:
+        InputError: no target has enough labels for any budget.
+    """
+    if reps < 2:
+        raise InputError(f"--rehearse needs at least 2 repetitions, got {reps}")
+    found = [
+        row
+        for target in inputs.targets
+        for row in rehearse_target(target, reps, budgets=budgets, level=level, seed=seed)
+    ]
+    if not found:
+        most = max(int(target.labeled.sum()) for target in inputs.targets)
+        raise InputError(
+            f"a rehearsal hides known labels: with budgets of {', '.join(map(str, budgets))} it needs twice as many "
+            f"labeled rows of one target, and there are {most}"
+        )
+    return tuple(found)
+
+
+def rehearse_target(
+    target: TargetInputs, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
+) -> list[Rehearsed]:
+    """One target; budgets above half of its labeled rows are passed over. Clusters are hidden as wholes."""
+    known = target.labeled
+    y, signals = target.y[known], filled_signals(target)[0][known]
+    clusters = None if target.clusters is None else target.clusters[known]
+    rows: list[Rehearsed] = []
+    for budget in budgets:
+        if 2 * budget > len(y):
+            continue
+        rng = np.random.default_rng([seed, budget])
+        runs: dict[str, list[Estimate]] = {_PLAIN: [], _LACE: []}
+        for _ in range(reps):
+            visible = _visible(len(y), budget, clusters, rng)
+            options: dict[str, Any] = {"labeled": visible, "clusters": clusters, "level": level, "learner": None}
+            runs[_PLAIN].append(lace_mean(y, np.empty((len(y), 0)), adapt="average", **options))
+            if signals.shape[1]:
+                runs[_LACE].append(lace_mean(y, signals, adapt="average", **options))
+        rows.extend(_summaries(target.name, budget, runs, float(y.mean()), len(y)))
+    return rows
+
+
+def _visible(size: int, budget: int, clusters: NDArray[np.str_] | None, rng: np.random.Generator) -> NDArray[np.bool_]:
+    visible = np.zeros(size, dtype=bool)
+    if clusters is None:
+        visible[rng.choice(size, budget, replace=False)] = True
+        return visible
+    names = np.unique(clusters)
+    for name in rng.permutation(names):
+        visible |= clusters == name
+        if visible.sum() >= budget:
+            break
+    return visible
+
+
+def _summaries(target: str, budget: int, runs: dict[str, list[Estimate]], truth: float, pool: int) -> list[Rehearsed]:
+    squares = {method: np.array([(e.value - truth) ** 2 for e in found]) for method, found in runs.items() if found}
+    rows = []
+    for method, found in runs.items():
+        if not found:
+            continue
+        errors = np.array([e.value - truth for e in found])
+        low, high = np.array([e.low for e in found]), np.array([e.high for e in found])
+        efficiency, below, above = _efficiency(squares[_PLAIN], squares[method])
+        rows.append(
+            Rehearsed(
+                target,
+                budget,
+                method,
+                len(found),
+                pool,
+                float(errors.mean()),
+                float(np.sqrt((errors**2).mean())),
+                float(np.mean((low <= truth) & (truth <= high))),
+                float(np.mean(high - low) / 2.0),
+                efficiency,
+                below,
+                above,
+            )
+        )
+    return rows
+
+
+def _efficiency(plain: FloatArray, other: FloatArray) -> tuple[float, float, float]:
+    """MSE ratio and its paired delta-method interval on the log scale."""
+    a, b = float(plain.mean()), float(other.mean())
+    if a <= 0.0 or b <= 0.0:
+        return (1.0, 1.0, 1.0) if a == b else (math.inf if b <= 0.0 else 0.0, math.nan, math.nan)
+    spread = float(np.std(plain / a - other / b, ddof=1)) / math.sqrt(len(plain))
+    ratio = a / b
+    return ratio, ratio * math.exp(-1.96 * spread), ratio * math.exp(1.96 * spread)

@@ -1,0 +1,172 @@
+"""The value of best-of-N policies from a user's long table of repeated scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.estimators import (
+    best_of_n_batch,
+    best_of_n_gold,
+    best_of_n_warnings,
+    paired_difference,
+    population_mean,
+)
+from pipeline.estimators.results import Estimate
+from pipeline.report.document import BestOfNEstimate, EstimateSet, Warned
+from pipeline.tables.cells import label_column, number_column
+from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
+from pipeline.tables.table_source import inspect_source
+from pipeline.tables.user_table import read_user_table
+
+__all__ = ["ScoreColumns", "estimate_best_of_n"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumns:
+    """Which column of a long score table holds what.
+
+    Attributes:
+        prompt: the prompt that candidates answer.
+        candidate: the candidate answer.
+        score: one independent score of it.
+        draw: the number of the score; None numbers a candidate's rows in file order.
+        gold: the candidate's gold value, if known.
+        model: splits the table into targets.
+        cluster: prompts with one value are not independent.
+    """
+
+    prompt: str = "prompt"
+    candidate: str = "candidate"
+    score: str = "score"
+    draw: str | None = None
+    gold: str | None = None
+    model: str | None = None
+    cluster: str | None = None
+
+
+def estimate_best_of_n(
+    path: Path, columns: ScoreColumns, n: Sequence[int], j: int | None = None, *, level: float = 0.95
+) -> EstimateSet:
+    """Per target and N: the policy's value in score, its gain over one random candidate, and both in gold if known.
+
+    Args:
+        path: a long table: one row per score.
+        columns: its columns; ``draw`` is taken from a column of that name where there is one.
+        n: sizes N of the subsets of candidates.
+        j: selection scores J per candidate; None means all but one (K − 1).
+        level: nominal coverage over prompts.
+
+    Raises:
+        InputError: unreadable table, N larger than every prompt's candidates, J not smaller than the number of scores.
+    """
+    draw = columns.draw or ("draw" if "draw" in inspect_source(path).columns else None)
+    named = {"prompt": columns.prompt, "candidate": columns.candidate, "draw": draw, "gold": columns.gold}
+    table = read_user_table(
+        path, [name for name in (*named.values(), columns.score, columns.model, columns.cluster) if name is not None]
+    )
+    data = {role: label_column(table, name) for role, name in named.items() if name is not None and role != "gold"}
+    frame = pl.DataFrame({role: pl.Series(values.tolist()).replace("", None) for role, values in data.items()})
+    frame = frame.with_columns(pl.Series("score", number_column(table, columns.score, "score column").values))
+    if columns.gold is not None:
+        frame = frame.with_columns(pl.Series("gold", number_column(table, columns.gold, "gold column").values))
+    if columns.cluster is not None:
+        frame = frame.with_columns(pl.Series("cluster", label_column(table, columns.cluster).tolist()))
+    models = label_column(table, columns.model) if columns.model else np.full(frame.height, "all")
+    warnings = [Warned("table", note) for note in table.notes]
+    estimates: list[BestOfNEstimate] = []
+    targets = list(dict.fromkeys(models.tolist()))
+    for target in targets:
+        part = frame.filter(pl.Series(models == target))
+        estimates += _target(target, part, n, j, level, warnings)
+    return EstimateSet({target: {} for target in targets}, (), tuple(estimates), tuple(dict.fromkeys(warnings)))
+
+
+def _target(
+    target: str, frame: pl.DataFrame, n: Sequence[int], j: int | None, level: float, warnings: list[Warned]
+) -> list[BestOfNEstimate]:
+    prefix = "" if target == "all" else f"{target}: "
+    matrices = _matrices(prefix, frame, n, j, warnings)
+    scores = list(matrices.matrices)
+    chosen = min(matrix.shape[1] for matrix in scores) - 1 if j is None else j
+    clusters = _prompt_clusters(frame, matrices)
+    found: list[BestOfNEstimate] = []
+    single = np.array([float(matrix.mean()) for matrix in scores])
+    for size in n:
+        try:
+            values = best_of_n_batch(scores, size, chosen)
+            found.append(
+                _entry(
+                    target, size, chosen, "score", population_mean(values, clusters=clusters, level=level, interval="t")
+                )
+            )
+            gain = paired_difference(values, single, clusters=clusters, level=level, interval="t")
+            found.append(_entry(target, size, chosen, "gain", gain))
+            found += _gold(target, matrices, size, chosen, level)
+        except ValueError as error:
+            raise InputError(f"{prefix}best of {size}: {error}") from error
+    warnings += [
+        Warned(f"best_of_n_{noticed.code}", prefix + noticed.message)
+        for noticed in best_of_n_warnings(scores, max(n), chosen)
+    ]
+    return found
+
+
+def _matrices(
+    prefix: str, frame: pl.DataFrame, n: Sequence[int], j: int | None, warnings: list[Warned]
+) -> ScoreMatrices:
+    gold = "gold" if "gold" in frame.columns else None
+    draw = "draw" if "draw" in frame.columns else None
+    filled = frame.filter(pl.col("score").is_finite())
+    per_candidate = filled.group_by("prompt", "candidate").len()
+    most_scores = int(per_candidate["len"].max() or 0)  # type: ignore[arg-type]
+    most_candidates = int(per_candidate.group_by("prompt").len()["len"].max() or 0)  # type: ignore[arg-type]
+    if most_scores < 2:
+        raise InputError(f"{prefix}no candidate has more than 1 score; best-of-N needs 2 (one to select, one held out)")
+    if j is not None and not 1 <= j < most_scores:
+        raise InputError(
+            f"{prefix}--j {j}: J selection scores leave none held out of {most_scores} per candidate; J must lie "
+            f"between 1 and {most_scores - 1}, or get one fresh score of the winner"
+        )
+    if min(n) < 1 or max(n) > most_candidates:
+        raise InputError(f"{prefix}--best-of-n {max(n)}: no prompt has more than {most_candidates} scored candidates")
+    found = score_matrices(
+        frame, draw=draw, gold=gold, min_scores=2 if j is None else j + 1, min_candidates=max(2, max(n))
+    )
+    warnings += [Warned("best_of_n_missing", prefix + note) for note in found.counts.notes()]
+    if len(found.matrices) < 2:
+        raise InputError(
+            f"{prefix}only one prompt has {max(n)} candidates with enough scores; intervals are over prompts"
+        )
+    return found
+
+
+def _prompt_clusters(frame: pl.DataFrame, matrices: ScoreMatrices) -> list[str] | None:
+    if "cluster" not in frame.columns:
+        return None
+    of = dict(frame.select("prompt", "cluster").iter_rows())
+    return [of[prompt] for prompt in matrices.prompts]
+
+
+def _gold(target: str, matrices: ScoreMatrices, n: int, j: int, level: float) -> list[BestOfNEstimate]:
+    """Gold value of the selected candidate and its gain, over prompts whose gold is wholly known."""
+    if matrices.gold is None:
+        return []
+    known = [(s, g) for s, g in zip(matrices.matrices, matrices.gold, strict=True) if np.isfinite(g).all()]
+    if len(known) < 2:
+        return []
+    selected = np.array([best_of_n_gold(scores, gold, n, j) for scores, gold in known])
+    plain = np.array([float(gold.mean()) for _, gold in known])
+    return [
+        _entry(target, n, j, "gold", population_mean(selected, level=level, interval="t")),
+        _entry(target, n, j, "gold_gain", paired_difference(selected, plain, level=level, interval="t")),
+    ]
+
+
+def _entry(target: str, n: int, j: int, measure: str, estimate: Estimate) -> BestOfNEstimate:
+    return BestOfNEstimate(target, n, j, estimate, measure)

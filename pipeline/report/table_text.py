@@ -1,0 +1,93 @@
+"""The estimates of a user's table for a terminal: the numbers, and in words whether the signals helped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pipeline.estimators import Estimate, Profile
+from pipeline.report.document import EstimateSet
+from pipeline.report.rehearsal import Rehearsed
+from pipeline.report.terminal import number, print_estimates
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["print_table_estimates", "worth_sentences"]
+
+_HELP, _HURT = 1.05, 0.95
+_MAX_SENTENCES = 20
+
+
+def worth_sentences(estimates: EstimateSet) -> tuple[str, ...]:
+    """Per target: did the signals help, and as how many labels; per profile: at how many of its points."""
+    sentences = []
+    for target, methods in estimates.items():
+        prefix = "" if target == "all" else f"{target}: "
+        mean = methods.get("lace")
+        if isinstance(mean, Estimate) and "labels_gain" in mean.diagnostics:
+            gain, worth = mean.diagnostics["labels_gain"], mean.diagnostics["effective_labels"]
+            said = (
+                "the signals help"
+                if gain > _HELP
+                else "the signals hurt"
+                if gain < _HURT
+                else "the signals add nothing"
+            )
+            sentences.append(f"{prefix}{said}: {mean.n} labels are worth {worth:.0f} ({gain:.2f}×).")
+        for method, profile in methods.items():
+            if method.startswith("lace_profile") and isinstance(profile, Profile):
+                verdicts = list(profile.diagnostics.get("verdict") or [])
+                if verdicts:
+                    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("help", "neutral", "hurt") if v in verdicts)
+                    column = profile.diagnostics.get("column", "")
+                    sentences.append(f"{prefix}along {column}: of {len(verdicts)} points the signals {counts}.")
+    return tuple(sentences)
+
+
+def print_table_estimates(
+    console: Console, estimates: EstimateSet, *, title: str = "", rehearsed: Sequence[Rehearsed] = ()
+) -> None:
+    """Estimate, interval, labels, what they are worth, whether the signals helped, the rehearsal, the warnings."""
+    from rich.text import Text
+
+    print_estimates(console, estimates, title=title)
+    sentences = worth_sentences(estimates)
+    for sentence in sentences[:_MAX_SENTENCES]:
+        console.print(Text(sentence))
+    if len(sentences) > _MAX_SENTENCES:
+        console.print(Text(f"… and {len(sentences) - _MAX_SENTENCES} more (see --json or --out)"))
+    if rehearsed:
+        console.print(_rehearsal(rehearsed))
+
+
+def _rehearsal(rehearsed: Sequence[Rehearsed]) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    first = rehearsed[0]
+    title = f"Rehearsal: labels hidden at random {first.reps} times; the truth is the mean of all labeled rows"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
+    for name, right in (
+        ("target", 0),
+        ("labels", 1),
+        ("method", 0),
+        ("RMSE", 1),
+        ("coverage", 1),
+        ("±", 1),
+        ("efficiency", 1),
+    ):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rehearsed:
+        efficiency = (
+            ""
+            if row.method == "naive"
+            else f"{row.efficiency:.2f} [{row.efficiency_low:.1f}, {row.efficiency_high:.1f}]"
+        )
+        cells = (
+            row.target, str(row.labels), row.method, f"{row.rmse:.4f}", f"{number(row.coverage, percent=True)} %",
+            f"{row.half_width:.4f}", efficiency,
+        )  # fmt: skip
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
