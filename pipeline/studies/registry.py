@@ -157,6 +157,10 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.best_of_n_risk_curves:study",
         "Figure 2: Holdout, the least unbiased risk and the biased maximum for two Gaussian candidates.",
     ),
+    "best-of-n-real": (
+        "pipeline.studies.best_of_n_real:study",
+        "Real judges: value, optimism and gold of best-of-N, on a folder of score files.",
+    ),
 }
 
 

@@ -60,16 +60,18 @@ def _slopes(
     return slopes
 
 
-def local_ppi(problem: Comparison) -> FloatArray:
+def local_ppi(problem: Comparison, multiple: float = 1.0) -> FloatArray:
     """Smoother of the raw judge over T \\ L minus that of (judge − Y) over L, the same bandwidth; (G,).
 
-    With every item labeled the first smoother runs over T.
+    With every item labeled the first smoother runs over T. ``multiple`` widens the profile's bandwidth.
     """
     axis, judge = problem.pool.axis, problem.pool.raw_judge
     outside = np.ones(len(axis.z), dtype=np.bool_)
     outside[problem.rows] = False
     if not outside.any():
         outside[:] = True
-    predicted = local_linear(axis.weights(axis.z[outside]), axis.z[outside], axis.points, judge[outside])
-    error = judge[problem.rows] - problem.y
-    return predicted - local_linear(problem.weights, axis.z[problem.rows], axis.points, error)
+    weights = axis.weights(axis.z[outside], multiple=multiple)
+    predicted = local_linear(weights, axis.z[outside], axis.points, judge[outside])
+    labeled = axis.z[problem.rows]
+    weights = problem.weights if multiple == 1.0 else axis.weights(labeled, multiple=multiple)
+    return predicted - local_linear(weights, labeled, axis.points, judge[problem.rows] - problem.y)
