@@ -42,7 +42,12 @@ if TYPE_CHECKING:
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
     from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
     from pipeline.estimators.lace import lace_profile as lace_profile
+    from pipeline.estimators.lace_band import lace_profile_band as lace_profile_band
+    from pipeline.estimators.lace_cascade import lace_cascade as lace_cascade
+    from pipeline.estimators.lace_deployment import lace_deployment as lace_deployment
+    from pipeline.estimators.lace_gap import lace_gap as lace_gap
     from pipeline.estimators.lace_mean import lace_mean as lace_mean
+    from pipeline.estimators.lace_splits import lace_profile_splits as lace_profile_splits
     from pipeline.estimators.localities import Categorical as Categorical
     from pipeline.estimators.localities import Gaussian as Gaussian
     from pipeline.estimators.localities import Ordinal as Ordinal
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.ranking import rank_sets as rank_sets
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
+    from pipeline.estimators.shrinkage import shrink_profile as shrink_profile
     from pipeline.estimators.signals import fill_missing_signals as fill_missing_signals
     from pipeline.estimators.signals import standardize_signals as standardize_signals
     from pipeline.estimators.simultaneous import PairedDifference as PairedDifference
@@ -116,7 +122,13 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "components": ("VarianceComponents", "variance_components"),
     "comparators": ("comparator_profile",),
     "lace": ("lace_profile",),
+    "lace_band": ("lace_profile_band",),
+    "lace_cascade": ("lace_cascade",),
+    "lace_deployment": ("lace_deployment",),
+    "lace_gap": ("lace_gap",),
     "lace_mean": ("lace_mean",),
+    "lace_splits": ("lace_profile_splits",),
+    "shrinkage": ("shrink_profile",),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("fill_missing_signals", "standardize_signals"),
 }

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace_core import LabeledSample, fit_points, label_weights, point_blocks
 from pipeline.estimators.lace_interval import (
+    FittedProfile,
     Interval,
     PointSummary,
     Target,
-    build_profile,
     join_summaries,
     summarise,
     verdicts,
@@ -33,7 +33,7 @@ from pipeline.estimators.validation import (
     warn_if_unscaled,
 )
 
-__all__ = ["DEFAULT_RIDGE", "ProfileProblem", "lace_profile", "pose_problem"]
+__all__ = ["DEFAULT_RIDGE", "ProfileProblem", "fit_profile", "fixed_profile", "lace_profile", "pose_problem"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -151,26 +151,45 @@ def lace_profile(
     """
     check_options(target, interval, empty, ridge)
     check_level(level)
-    if adapt is not None:
-        if adapt != "average":
-            raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
-        if ridge is not DEFAULT_RIDGE or coefficient_locality is not None or coefficients is not None:
-            raise ValueError(
-                "adapt='average' chooses its own ridge, coefficient_locality and coefficients; leave them out"
-            )
-    elif learner is not None:
-        raise ValueError("learner needs adapt='average'")
     problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities)
-    if adapt is not None:
-        from pipeline.estimators.lace_adaptive import adaptive_profile
-
-        return adaptive_profile(
-            problem, learner=learner, rng=rng, empty=empty, target=target, interval=interval, level=level
-        )
-    return fixed_profile(
-        problem, ridge, coefficient_locality, standardize, coefficients,
-        rng=rng, empty=empty, target=target, interval=interval, level=level,
+    fitted = fit_profile(
+        problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize,
+        coefficients=coefficients, adapt=adapt, learner=learner, rng=rng, empty=empty,
     )  # fmt: skip
+    return fitted.profile(target, interval, level)
+
+
+def fit_profile(
+    problem: ProfileProblem,
+    *,
+    ridge: float | Literal["cv"] = DEFAULT_RIDGE,
+    coefficient_locality: Locality | Sequence[Locality] | None = None,
+    standardize: bool = False,
+    coefficients: ArrayLike | None = None,
+    adapt: str | None = None,
+    learner: str | None = None,
+    rng: np.random.Generator | int | None = None,
+    empty: Literal["pooled"] | None = None,
+    binary: bool | None = None,
+    keep_influence: bool = False,
+) -> FittedProfile:
+    """The rule asked for, on checked input; ``binary=False`` keeps a difference from being read as a share."""
+    if adapt is None:
+        if learner is not None:
+            raise ValueError("learner needs adapt='average'")
+        return fixed_profile(
+            problem, ridge, coefficient_locality, standardize, coefficients,
+            rng=rng, empty=empty, binary=binary, keep_influence=keep_influence,
+        )  # fmt: skip
+    if adapt != "average":
+        raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
+    if ridge is not DEFAULT_RIDGE or coefficient_locality is not None or coefficients is not None:
+        raise ValueError("adapt='average' chooses its own ridge, coefficient_locality and coefficients; leave them out")
+    from pipeline.estimators.lace_adaptive import adaptive_profile
+
+    return adaptive_profile(
+        problem, learner=learner, rng=rng, empty=empty, binary=binary, keep_influence=keep_influence
+    )
 
 
 def check_options(target: str, interval: str, empty: str | None, ridge: float | str) -> None:
@@ -187,6 +206,14 @@ def check_options(target: str, interval: str, empty: str | None, ridge: float | 
         raise ValueError(f"ridge must be a number >= 0 or 'cv', got {ridge!r}")
 
 
+def check_ridge_number(ridge: float | str) -> float:
+    """λ as a float, where "cv" is not on offer."""
+    if isinstance(ridge, str):
+        raise ValueError(f"ridge must be a number >= 0 here, got {ridge!r}")
+    check_options("pool", "auto", None, ridge)
+    return float(ridge)
+
+
 def fixed_profile(
     problem: ProfileProblem,
     ridge: float | Literal["cv"],
@@ -196,11 +223,10 @@ def fixed_profile(
     *,
     rng: np.random.Generator | int | None,
     empty: Literal["pooled"] | None,
-    target: Target,
-    interval: Interval,
-    level: float,
+    binary: bool | None = None,
+    keep_influence: bool = False,
     method: str = "lace",
-) -> Profile:
+) -> FittedProfile:
     """The paper's rule on checked input."""
     axis, signals = problem.axis, problem.signals
     moments = pool_moments(axis, signals)
@@ -221,12 +247,14 @@ def fixed_profile(
         from pipeline.estimators.lace_ridge import select_ridge
 
         ridge, chosen = select_ridge(axis, coefficient_axis, sample, moments, gram, rng)
-    summary = fit_all_points(axis, coefficient_axis, sample, moments, gram, float(ridge), fixed)
+    summary, influence = fit_all_points(
+        axis, coefficient_axis, sample, moments, gram, float(ridge), fixed, keep_influence
+    )
     facts: dict[str, Any] = {
         "ridge": None if fixed is not None else float(ridge),
         "standardized": standardize,
         "label_draw_p": problem.draw_p,
-        "binary": is_binary(sample.y),
+        "locality": axis.names,
         **chosen,
     }
     if empty == "pooled":
@@ -234,10 +262,9 @@ def fixed_profile(
 
         summary, facts["synthetic"] = pooled_mean_at_empty(summary, sample, moments.square)
     said = verdicts(summary.raw_r2, summary.r2, summary.n_effective, signals.shape[1])
-    return build_profile(
-        axis.at, summary, sample, binary=bool(facts["binary"]), target=target, square=moments.square,
-        interval=interval, level=level, method=method if fixed is None else "lace_oracle", said=said, diagnostics=facts,
-    )  # fmt: skip
+    share = is_binary(sample.y) if binary is None else binary
+    name = method if fixed is None else "lace_oracle"
+    return FittedProfile(axis.at, summary, sample, share, moments.square, summary.df, said, name, facts, influence)
 
 
 def unit_or_spread(moments: PoolMoments, standardize: bool, signals: FloatArray) -> FloatArray:
@@ -276,9 +303,10 @@ def fit_all_points(
     gram: FloatArray,
     ridge: float,
     fixed: FloatArray | None,
-) -> PointSummary:
-    """Summaries of all points, a block of points at a time."""
-    parts = []
+    keep_influence: bool = False,
+) -> tuple[PointSummary, FloatArray | None]:
+    """Summaries of all points, a block of points at a time, and the influence values (G, n) if asked for."""
+    parts, influence = [], []
     for block in point_blocks(len(axis.points), len(sample.y), sample.signals.shape[1]):
         weights = label_weights(axis, sample, axis.points[block])
         wider = weights if coefficient_axis is axis else label_weights(coefficient_axis, sample, axis.points[block])
@@ -286,4 +314,6 @@ def fit_all_points(
             sample, weights, wider, moments.mean[block], gram[block], ridge, None if fixed is None else fixed[block]
         )
         parts.append(summarise(sample, fit))
-    return join_summaries(parts)
+        if keep_influence:
+            influence.append(fit.linear * fit.residual / np.sqrt(1.0 - fit.leverage))
+    return join_summaries(parts), np.concatenate(influence) if keep_influence else None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators.folds import balanced_folds
-from pipeline.estimators.lace import ProfileProblem
+from pipeline.estimators.lace import ProfileProblem, fixed_profile
 from pipeline.estimators.lace_candidates import (
     AdaptiveLabels,
     AveragedFit,
@@ -20,10 +20,8 @@ from pipeline.estimators.lace_candidates import (
 )
 from pipeline.estimators.lace_core import LabeledSample, label_weights, point_blocks
 from pipeline.estimators.lace_interval import (
-    Interval,
+    FittedProfile,
     PointSummary,
-    Target,
-    build_profile,
     join_summaries,
     labels_agree,
     outcome_spread,
@@ -33,13 +31,11 @@ from pipeline.estimators.lace_pool import profile_means, row_chunks
 from pipeline.estimators.lace_rules import heaviest, two_scales
 from pipeline.estimators.localities import ProfileAxis
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
-from pipeline.estimators.results import Profile
 from pipeline.estimators.validation import is_binary
 
-__all__ = ["Learner", "adaptive_labels", "adaptive_profile", "cross_fit", "finish", "summarise_average"]
+__all__ = ["adaptive_labels", "adaptive_profile", "cross_fit", "finish", "summarise_average"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
-Learner: TypeAlias = Literal["logistic"] | None
 
 _PRIOR_DF = 4.0  # degrees of freedom that the points' common error variance is worth, for outcomes that are not binary
 _FOLDS = 5
@@ -48,17 +44,21 @@ _FOLDS = 5
 def adaptive_profile(
     problem: ProfileProblem,
     *,
-    learner: Learner,
+    learner: str | None,
     rng: np.random.Generator | int | None,
     empty: Literal["pooled"] | None,
-    target: Target,
-    interval: Interval,
-    level: float,
+    binary: bool | None = None,
+    keep_influence: bool = False,
     method: str = "lace_average",
-) -> Profile:
+) -> FittedProfile:
     """The adaptive profile of checked input; see ``lace_profile``."""
     if learner not in (None, "logistic"):
         raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
+    if problem.labeled.all():  # nothing is left to predict: every rule is the plain local mean
+        return fixed_profile(
+            problem, 0.3, None, True, None, rng=rng, empty=empty, binary=binary, keep_influence=keep_influence,
+            method=method,
+        )  # fmt: skip
     axis, mask = problem.axis, problem.labeled
     pools = two_scales(problem.signals)
     sample = problem.sample(np.zeros(problem.signals.shape[1]))
@@ -71,7 +71,7 @@ def adaptive_profile(
     labels = adaptive_labels(axis, sample, own, guess)
     left_out = left_out_errors(labels)
     widths = (1.0,) if axis.categorical else (1.0, 2.0, 4.0)
-    parts, omegas = [], []
+    parts, omegas, influence = [], [], []
     for block in point_blocks(len(axis.points), len(sample.y), len(left_out.labels)):
         weights = label_weights(axis, sample, axis.points[block])
         local = (weights, *(label_weights(axis, sample, axis.points[block], width) for width in widths[1:]))
@@ -81,14 +81,16 @@ def adaptive_profile(
         fit = average_at_points(labels, left_out, points)
         parts.append(summarise_average(sample, points.weights, fit, left_out))
         omegas.append(fit.weight)
+        if keep_influence:
+            influence.append(fit.linear * fit.error)
     summary = join_summaries(parts)
-    facts: dict[str, Any] = {"label_draw_p": problem.draw_p, "learner": learner}
+    facts: dict[str, Any] = {"label_draw_p": problem.draw_p, "learner": learner, "locality": axis.names}
     if empty == "pooled":
         summary, facts["synthetic"] = _synthetic(summary, labels, left_out, pooled[:, : 2 * count], square, sample)
-    return finish(
-        axis.at, summary, sample, np.concatenate(omegas, axis=1), left_out,
-        target=target, square=square, interval=interval, level=level, method=method, facts=facts,
-    )  # fmt: skip
+    share = is_binary(sample.y) if binary is None else binary
+    omega = np.concatenate(omegas, axis=1)
+    kept = np.concatenate(influence) if keep_influence else None
+    return finish(axis.at, summary, sample, omega, left_out, square, share, method, facts, kept)
 
 
 def no_guess(sample: LabeledSample) -> tuple[FloatArray, tuple[FloatArray, ...], NDArray[np.intp]]:
@@ -194,29 +196,25 @@ def finish(
     sample: LabeledSample,
     omega: FloatArray,
     left_out: LeftOut,
-    *,
-    target: Target,
     square: FloatArray,
-    interval: Interval,
-    level: float,
+    binary: bool,
     method: str,
     facts: dict[str, Any],
-) -> Profile:
-    """Steady the variances of outcomes that are not binary, and build the profile."""
-    binary = is_binary(sample.y)
+    influence: FloatArray | None,
+) -> FittedProfile:
+    """Steady the variances of outcomes that are not binary, and name what the rule did."""
     df = summary.df
-    if not binary and not sample.complete:
+    if not binary:
         summary, df = _steadied(summary)
     reached = summary.n_effective > 0.0
     ratio = summary.raw_r2  # variance against that of the plain local mean
     said = np.where(ratio < 0.95, "help", np.where(ratio > 1.05, "hurt", "neutral"))
-    said = np.where(reached, "neutral" if sample.complete else said, "none")
+    said = np.where(reached, said, "none")
     weight = omega[:, reached].mean(axis=1) if reached.any() else omega.mean(axis=1)
-    facts = {"rule": heaviest(left_out.labels, weight), "standardized": True, "binary": binary, **facts}
-    return build_profile(
-        at, summary, sample, binary=binary, target=target, square=square, interval=interval, level=level,
-        method=method, said=[str(word) for word in said], diagnostics=facts, df=df,
-    )  # fmt: skip
+    facts = {"rule": heaviest(left_out.labels, weight), "standardized": True, **facts}
+    return FittedProfile(
+        at, summary, sample, binary, square, df, [str(word) for word in said], method, facts, influence
+    )
 
 
 def _steadied(summary: PointSummary) -> tuple[PointSummary, FloatArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +12,7 @@ from pipeline.estimators.intervals import normal_quantile, t_quantile, wilson_in
 from pipeline.estimators.lace_core import LabeledSample, LocalFit
 from pipeline.estimators.results import Profile
 
-__all__ = ["Interval", "PointSummary", "Target", "build_profile", "join_summaries", "summarise", "superpopulation_term"]
+__all__ = ["FittedProfile", "Interval", "PointSummary", "Target", "join_summaries", "summarise", "superpopulation_term"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = Literal["auto", "t", "wilson"]
@@ -126,43 +125,52 @@ def verdicts(raw: FloatArray, adjusted: FloatArray, n_effective: FloatArray, sig
     return [str(word) for word in said] if signals else ["neutral"] * len(said)
 
 
-def build_profile(
-    at: NDArray[Any],
-    summary: PointSummary,
-    sample: LabeledSample,
-    *,
-    binary: bool,
-    target: Target,
-    square: FloatArray,
-    interval: Interval,
-    level: float,
-    method: str,
-    said: list[str],
-    diagnostics: Mapping[str, Any],
-    share_labeled: float | None = None,
-    df: FloatArray | None = None,
-) -> Profile:
-    """The Profile with its intervals; ``square`` is Σ_T w_T² (G,)."""
-    variance = summary.variance
-    if target == "population":
-        variance = variance + superpopulation_term(square, summary.spread)
-    degrees = summary.df if df is None else df
-    low, high, kinds = point_intervals(summary, variance, degrees, sample, binary, target, interval, level)
-    pi = len(sample.y) / sample.rows if share_labeled is None else share_labeled
-    gain = 1.0 / (1.0 - (1.0 - pi) * np.minimum(summary.r2, 1.0 - 1e-12))
-    facts = {
-        "n_labeled": len(sample.y),
-        "n_pool": sample.rows,
-        "covers": "pool profile" if target == "pool" else "kernel-smoothed population profile",
-        "interval": kinds,
-        "verdict": said,
-        "reason": [None if count > 0.0 else "no labeled item in reach" for count in summary.n_effective],
-        **diagnostics,
-    }
-    return Profile(
-        at, summary.value, np.sqrt(variance), low, high, summary.n_effective, degrees, variance,
-        summary.r2, gain, summary.beta, method, target, level, facts,
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedProfile:
+    """Everything of a profile but its intervals.
+
+    Attributes:
+        at: points as the caller reads them; summary: what was estimated there; sample: the labels.
+        binary: whether intervals are those of a share in [0, 1].
+        square: (G,) Σ_T w_T²; df: (G,) degrees of freedom.
+        said: verdict per point; method: name; facts: diagnostics.
+        influence: (G, n) values c_i e_i whose sum is the estimate's error, where they were kept.
+    """
+
+    at: NDArray[Any]
+    summary: PointSummary
+    sample: LabeledSample
+    binary: bool
+    square: FloatArray
+    df: FloatArray
+    said: list[str]
+    method: str
+    facts: dict[str, Any]
+    influence: FloatArray | None = None
+
+    def profile(self, target: Target, interval: Interval, level: float) -> Profile:
+        """The Profile with pointwise intervals."""
+        summary, sample = self.summary, self.sample
+        variance = summary.variance
+        if target == "population":
+            variance = variance + superpopulation_term(self.square, summary.spread)
+        low, high, kinds = point_intervals(summary, variance, self.df, sample, self.binary, target, interval, level)
+        unlabeled = 1.0 - len(sample.y) / sample.rows
+        gain = 1.0 / (1.0 - unlabeled * np.minimum(summary.r2, 1.0 - 1e-12))
+        facts = {
+            "n_labeled": len(sample.y),
+            "n_pool": sample.rows,
+            "covers": "pool profile" if target == "pool" else "kernel-smoothed population profile",
+            "interval": kinds,
+            "verdict": self.said,
+            "reason": [None if count > 0.0 else "no labeled item in reach" for count in summary.n_effective],
+            "binary": self.binary,
+            **self.facts,
+        }
+        return Profile(
+            self.at, summary.value, np.sqrt(variance), low, high, summary.n_effective, self.df, variance,
+            summary.r2, gain, summary.beta, self.method, target, level, facts,
+        )  # fmt: skip
 
 
 def point_intervals(

@@ -117,6 +117,11 @@ class ProfileAxis:
         """Whether every column is categorical."""
         return all(isinstance(locality, Categorical) for locality in self.localities)
 
+    @property
+    def names(self) -> list[str]:
+        """The localities' names, one per column."""
+        return [type(locality).__name__.lower() for locality in self.localities]
+
     def log_kernel(
         self,
         values: FloatArray,

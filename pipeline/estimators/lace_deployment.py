@@ -1,0 +1,200 @@
+"""The mean outcome under a deployment distribution, from items drawn from the benchmark's."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pipeline.estimators.intervals import check_level
+from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number
+from pipeline.estimators.lace_candidates import AdaptiveLabels, PointWeights, average_at_points, left_out_errors
+from pipeline.estimators.lace_core import ridge_inverse
+from pipeline.estimators.lace_interval import Interval, Target, adjusted_r2, verdicts
+from pipeline.estimators.lace_rules import heaviest, two_scales
+from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, scalar_estimate
+from pipeline.estimators.results import Estimate
+from pipeline.estimators.signals import scale_of
+from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, warn_if_unscaled
+
+__all__ = ["lace_deployment"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def lace_deployment(
+    y: ArrayLike,
+    signals: ArrayLike,
+    ratio: ArrayLike,
+    *,
+    labeled: ArrayLike | None = None,
+    ridge: float = DEFAULT_RIDGE,
+    standardize: bool = False,
+    adapt: Literal["average"] | None = None,
+    target: Target = "pool",
+    interval: Interval = "auto",
+    level: float = 0.95,
+    inclusion_probabilities: ArrayLike | None = None,
+) -> Estimate:
+    """Ψ̂(Q) = Ȳ^Q_L − β̂'(S̄^Q_L − S̄^Q_T): equation 4 of the paper.
+
+    Means are self-normalised with ρ_i = dQ/dP(Z_i); β̂ = (Γ_SS + λI)⁻¹Γ_SY from the influence values
+    φ_S = ρ(S − S̄^Q_T) and φ_Y = ρ(Y − Ȳ^Q_L), averaged over T (1/M) and over L (1/n).
+
+    Args:
+        y: (M,) outcomes, NaN where not labeled; never read outside ``labeled``.
+        signals: (M, K) finite numbers.
+        ratio: (M,) density ratios ρ ≥ 0 of deployment to benchmark; they should average about 1, because the ridge
+            is on the scale of ρ².
+        labeled: (M,) booleans; None means where ``y`` is finite.
+        ridge: λ ≥ 0.
+        standardize: divide the signals by their pool sd first.
+        adapt: None for equation 4, "average" for the adaptive rule at one point with weights ∝ ρ.
+        target: "pool" for these M items reweighted, "population" for what they were drawn from.
+        interval, level, inclusion_probabilities: as in ``lace_mean``.
+
+    Raises:
+        ValueError: shapes that do not fit, negative or non-finite ratios, no labeled item with ρ > 0.
+    """
+    check_options(target, interval, None, ridge)
+    check_level(level)
+    penalty = check_ridge_number(ridge)
+    values = check_signals(signals)
+    rows = len(values)
+    outcome, mask = check_outcome(y, labeled, rows)
+    rho = _check_ratio(ratio, mask)
+    inclusion = check_probabilities(inclusion_probabilities, rows)
+    if adapt is None:
+        fit = _influence_fit(values, outcome, mask, rho, inclusion, penalty, standardize)
+    elif adapt != "average":
+        raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
+    elif ridge is not DEFAULT_RIDGE:
+        raise ValueError("adapt='average' chooses its own ridge; leave it out")
+    else:
+        fit = _averaged_fit(values, outcome, mask, rho, inclusion)
+    method = "lace_deployment" if adapt is None else "lace_deployment_average"
+    return scalar_estimate(
+        fit, outcome[mask], rows, None, target, interval, level, method, wilson_form=False, noun="deployment mean"
+    )
+
+
+def _check_ratio(ratio: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
+    rho = np.asarray(ratio, dtype=np.float64)
+    if rho.shape != mask.shape:
+        raise ValueError(f"ratio must have shape {mask.shape}, got {rho.shape}")
+    if not np.isfinite(rho).all() or np.any(rho < 0.0):
+        raise ValueError("ratio must be finite and >= 0")
+    if rho[mask].sum() <= 0.0:
+        raise ValueError("no labeled item has a positive ratio: the deployment mean cannot be estimated")
+    if not 0.5 <= rho.mean() <= 2.0:
+        warnings.warn(
+            f"density ratios average {rho.mean():.3g} over the pool instead of 1; divide them by their mean",
+            UserWarning,
+            stacklevel=3,
+        )
+    return rho
+
+
+def _influence_fit(
+    signals: FloatArray,
+    outcome: FloatArray,
+    mask: NDArray[np.bool_],
+    rho: FloatArray,
+    inclusion: FloatArray | None,
+    ridge: float,
+    standardize: bool,
+) -> ScalarFit:
+    centre, scale = scale_of(signals)
+    if standardize:
+        signals = (signals - centre) / scale
+    else:
+        warn_if_unscaled(signals.std(axis=0))
+        signals = signals - centre
+    y, own, shares, unsampled, weights = _labels(signals, outcome, mask, rho, inclusion)
+    pool_weights = rho / rho.sum()
+    pool_mean = pool_weights @ signals
+    phi = rho[:, None] * (signals - pool_mean)
+    naive = float(weights @ y)
+    label_mean = weights @ own
+    gap = np.zeros_like(label_mean) if mask.all() else label_mean - pool_mean
+    inverse = ridge_inverse((phi.T @ phi / len(phi))[None], ridge)[0]
+    # Derivative of Γ_SY with respect to each label, the label's share in the centring mean included.
+    product = (shares * rho[mask])[:, None] * phi[mask]
+    slope_part = product - weights[:, None] * product.sum(axis=0)
+    beta = inverse @ (product.T @ (y - naive))
+    from_mean = own - label_mean
+    linear = weights - slope_part @ (inverse @ gap)
+    leverage = np.clip(weights + np.vecdot(from_mean @ inverse, slope_part), 0.0, 0.95)
+    residual = y - naive - from_mean @ beta
+    total = float(weights @ (y - naive) ** 2)
+    raw = np.array([1.0 - float(weights @ residual**2) / total if total > 0.0 else 0.0])
+    count = np.array([1.0 / float(weights @ weights)])
+    r2 = adjusted_r2(raw, count, signals.shape[1])
+    facts = {"ridge": ridge, "beta": beta, "standardized": standardize}
+    return ScalarFit(
+        naive - float(gap @ beta), naive, linear * residual / np.sqrt(1.0 - leverage), weights * (y - naive), 0.0,
+        weights, unsampled, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)),
+        float(r2[0]), verdicts(raw, r2, count, signals.shape[1])[0], facts,
+    )  # fmt: skip
+
+
+def _labels(
+    signals: FloatArray,
+    outcome: FloatArray,
+    mask: NDArray[np.bool_],
+    rho: FloatArray,
+    inclusion: FloatArray | None,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """(y, S, label shares, finite-population factors, deployment weights) of the labeled items."""
+    shares, unsampled = label_shares(inclusion, mask)
+    weights = shares * rho[mask]
+    return outcome[mask], signals[mask], shares, unsampled, weights / weights.sum()
+
+
+def _averaged_fit(
+    signals: FloatArray,
+    outcome: FloatArray,
+    mask: NDArray[np.bool_],
+    rho: FloatArray,
+    inclusion: FloatArray | None,
+) -> ScalarFit:
+    """The adaptive rule with one point: w ∝ ρ for the target, one level for left-out errors."""
+    pools = two_scales(signals)
+    y, _, shares, unsampled, weights = _labels(signals, outcome, mask, rho, inclusion)
+    own = (pools[0][mask], pools[1][mask])
+    pool_weights = rho / rho.sum()
+    labels = AdaptiveLabels(
+        y=y,
+        own=own,
+        shares=shares,
+        own_weight=shares,
+        y_gap=y - shares @ y,
+        own_gap=(own[0] - shares @ own[0], own[1] - shares @ own[1]),
+        nearest=np.zeros(len(y), dtype=np.intp),
+        reference_weights=(weights[None, :],),
+        guess=np.empty((0, len(y))),
+        guess_gap=np.empty((0, len(y))),
+    )
+    left_out = left_out_errors(labels)
+    point = PointWeights(
+        weights[None, :],
+        (weights[None, :],),
+        ((pool_weights @ pools[0])[None, :], (pool_weights @ pools[1])[None, :]),
+        np.empty((0, 1)),
+    )
+    fit = average_at_points(labels, left_out, point)
+    linear, error, leverage = fit.linear[0], fit.error[0], fit.leverage[0]
+    naive = float(weights @ y)
+    plain = weights * left_out.error[0]
+    before = float(weights @ left_out.error[0] ** 2)
+    r2 = max(0.0, 1.0 - float(weights @ error**2) / before) if before > 0.0 else 0.0
+    noise = float(plain @ plain)
+    ratio = float(((linear * error) ** 2).sum()) / noise if noise > 0.0 else 1.0
+    said = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
+    return ScalarFit(
+        naive if mask.all() else float(fit.value[0]), naive, linear * error, plain, float(weights @ weights), weights,
+        unsampled, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)), r2, said,
+        {"rule": heaviest(left_out.labels, fit.weight[:, 0]), "standardized": True},
+    )  # fmt: skip
