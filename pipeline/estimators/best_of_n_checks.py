@@ -49,7 +49,7 @@ def best_of_n_warnings(
     * too_few_scores: prompts with K ≤ J, whose J-score policy has no unbiased estimate.
     * repeated_scores: candidates whose scores are all equal, too often for independent draws (a deterministic
       judge, or one reply counted K times).
-    * repeated_draws: two score columns equal over all candidates of a prompt.
+    * repeated_draws: score columns equal over all candidates of a prompt, more often than independent draws are.
     * few_levels: at most five distinct scores: ties decide most selections.
     * drift: score columns differ in mean over prompts, at the 1% level: the laws are not stable.
     * dependence: a correlation below 0.1 between scores of one candidate would explain the whole gain over a
@@ -149,24 +149,39 @@ def _repeats(matrices: Sequence[FloatArray]) -> list[ScoreWarning | None]:
             )
         )
         return warnings
-    twins = sum(_has_twin_columns(matrix) for matrix in repeated)
-    if twins > max(1.0, 0.05 * len(repeated)):
+    twins = sum(_twin_columns(matrix) for matrix in repeated)
+    expected = sum(_expected_twins(matrix) for matrix in repeated)
+    if twins > 1.0 + expected + 3.0 * np.sqrt(expected):
         warnings.append(
             ScoreWarning(
                 "repeated_draws",
-                f"in {twins} of {len(repeated)} prompts two draws agree on every candidate: "
-                "a draw seems to have been stored twice",
+                f"{twins} draws repeat another draw on every candidate of their prompt, against {expected:.1f} expected: "
+                "draws were stored twice, or they depend on each other",
             )
         )
     return warnings
 
 
-def _has_twin_columns(matrix: FloatArray) -> bool:
-    """Two columns equal everywhere, among rows that vary: at least three such rows with three levels."""
+def _twin_columns(matrix: FloatArray) -> int:
+    """Columns that repeat an earlier one, among rows that vary (none where all rows are constant)."""
     varying = matrix[(matrix != matrix[:, :1]).any(axis=1)]
-    if len(varying) < 3 or len(np.unique(varying)) < 3:
-        return False
-    return bool(np.unique(varying, axis=1).shape[1] < matrix.shape[1])
+    return matrix.shape[1] - np.unique(varying, axis=1).shape[1] if len(varying) else 0
+
+
+def _expected_twins(matrix: FloatArray) -> float:
+    """Pairs of columns expected to agree on all varying rows if draws are independent."""
+    varying = matrix[(matrix != matrix[:, :1]).any(axis=1)]
+    if not len(varying):
+        return 0.0
+    draws = matrix.shape[1]
+    pairs = draws * (draws - 1) / 2.0
+    ordered = np.sort(varying, axis=1)
+    row = np.repeat(np.arange(len(varying)), draws).reshape(varying.shape)
+    new = np.ones(varying.shape, dtype=np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    sizes = np.diff(np.append(np.flatnonzero(new.ravel()), new.size))
+    matches = np.bincount(row[new], weights=sizes * (sizes - 1) / 2.0)
+    return float(pairs * np.prod(matches / pairs))
 
 
 def _levels(matrices: Sequence[FloatArray]) -> int:

@@ -163,15 +163,15 @@ def best_of_n_gold(
     Args:
         scores: (M, K) selection scores.
         gold: (M,) finite gold values of the candidates.
-        n, j, lattice: as in ``best_of_n``, with 1 ≤ J ≤ K.
+        n, j, lattice: as in ``best_of_n``, with 1 ≤ J ≤ K; K = 1 is enough.
     """
-    matrix = _matrix(scores)
+    matrix = _matrix(scores, fewest=1)
     truth = np.asarray(gold, dtype=np.float64)
     if truth.shape != (len(matrix),) or not np.isfinite(truth).all():
         raise ValueError(f"gold must be finite with shape ({len(matrix)},), got shape {truth.shape}")
     candidates, draws = matrix.shape
     weights = rank_weights(candidates, check_subset_size(n, candidates))
-    depth = draws - 1 if j is None else check_integer(j, "j")
+    depth = max(draws - 1, 1) if j is None else check_integer(j, "j")
     if not 1 <= depth <= draws:
         raise ValueError(f"j must lie in 1..K = 1..{draws}, got {depth}")
     keys = cyclic_sums(_key_columns(matrix[None], lattice), depth)[0]

@@ -116,7 +116,10 @@ def _summaries(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
             "What the scores themselves say (N = 4, J = 4)",
             ("Aspect", "warnings", "ρ that explains the gain"),
             tuple(checks),
-            ("The five draws are five prompt formats: 'drift' says so. Treat the value as that of a random format.",),
+            (
+                "The five draws are five prompt formats: their means differ (drift), and the two multiple-choice formats agree "
+                "more often than independent draws would (repeated_draws). Read the value as that of a random format.",
+            ),
         )
     )
     tables.append(

@@ -133,6 +133,10 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
     ),
     "lace-b": ("pipeline.studies.lace_discrete:study_b", "Table 31: setting B over random designs, ten methods."),
     "lace-c": ("pipeline.studies.lace_discrete:study_c", "Table 32: setting C over random designs, ten methods."),
+    "lace-real": (
+        "pipeline.studies.lace_real:study",
+        "The protocol of section 5.3 on a real table with full gold, with all ablations. Needs TABLE.",
+    ),
     "lace-repeated-pool": (
         "pipeline.studies.lace_repeated_pool:study",
         "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",

@@ -83,3 +83,4 @@ def test_other_estimators_refuse_too() -> None:
     with pytest.raises(ValueError, match=r"shape \(M,\)"):
         winner_weights(SCORES, 1)
     assert best_of_n_plug_in(SCORES[:, :1], 4) == 9.0
+    assert best_of_n_gold(SCORES[:, :1], [0, 0, 0, 1], 4) == 1.0
