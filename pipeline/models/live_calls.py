@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, BudgetExceeded, Cost
 from pipeline.models.flights import Flight
 from pipeline.models.limits import ModelLimits
@@ -104,6 +105,9 @@ class LiveModel:
                 raw = await self._send(transport, request, trace, started)
             except TransportError as error:
                 self._failed(error, worst, generation, trace)
+                raise
+            except ConfigError:  # found before anything was sent
+                self._budget.release(worst)
                 raise
             except BaseException:  # cancelled, or a defect: the provider may have worked
                 self._budget.write_off(worst)
