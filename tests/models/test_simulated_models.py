@@ -111,6 +111,20 @@ def test_a_repair_is_answered_as_what_it_repairs() -> None:
     assert "score" in json.loads(said(model, "k", prompt, "no idea", repair))
 
 
+def test_a_repaired_confidence_is_about_the_answer_given() -> None:
+    model = made("sim/weak", WORLD, malformed=1.0)
+    for item in ITEMS[::25]:
+        prompt = asks("answer", item)
+        spoiled = said(model, "k", prompt)
+        assert not re.search(r"Confidence: (\d\d?|100)$", spoiled)
+        repair = render(
+            PROMPTS.repair, {"previous_reply": spoiled, "problem": "no confidence", "format": "Confidence: N"}
+        )
+        again = said(model, "k", prompt, spoiled, repair)
+        assert final_answer(again) == final_answer(spoiled)
+        assert re.search(r"\nConfidence: (\d\d?|100)$", again)
+
+
 def test_same_key_same_reply_and_other_keys_other_samples() -> None:
     model = made("sim/weak", WORLD)
     prompt = asks("answer", ITEMS[150])

@@ -86,6 +86,10 @@ class SimulatedModel:
         return item
 
     def _solve(self, item: WorldItem, asked: Asked, chance: Chance, faults: Chance) -> SimulatedReply:
+        if asked.repair and asked.own_answer is not None:
+            right = item.is_right(asked.own_answer)
+            confidence = stated_confidence(item, right, self.settings, chance)
+            return SimulatedReply(f"Answer: {asked.own_answer}\nConfidence: {confidence}", "stop", Usage())
         solution = solution_drawn(item, self.settings.ability, chance)
         chain = worked_chain(solution, self.settings.length, chance)
         ending = f"Answer: {solution.answer}"

@@ -29,6 +29,7 @@ class Asked:
         texts: what stands between markers, by name (QUESTION, CHAIN A, …); the last of a name counts.
         prompt: the last prompt without what stands between markers.
         own_answer: what the model itself answered earlier in this conversation, or None.
+        repair: whether it is a second try at a reply that could not be used.
         whole: all of the conversation's text, for prompts without markers.
     """
 
@@ -36,6 +37,7 @@ class Asked:
     texts: Mapping[str, str]
     prompt: str
     own_answer: str | None
+    repair: bool
     whole: str
 
 
@@ -75,19 +77,20 @@ def final_answer(text: str) -> str | None:
 def read_request(messages: Sequence[Message], response_format: Any = None) -> Asked:
     """Understand a request: a repair stands for what it repairs, a later question in a conversation for itself."""
     texts: dict[str, str] = {}
-    prompt, own = "", None
+    prompt, own, repair = "", None, False
     for message in messages:
         if message["role"] == "assistant":
             if "Answer:" in message["content"]:
                 own = final_answer(message["content"])
             continue
         bare, fenced = split_fences(message["content"])
-        if "PREVIOUS REPLY" in fenced:
+        repair = "PREVIOUS REPLY" in fenced
+        if repair:
             continue
         prompt = bare
         texts.update(fenced)
     whole = "" if "QUESTION" in texts else "\n".join(message["content"] for message in messages)
-    return Asked(_stage(prompt, response_format), texts, prompt, own, whole)
+    return Asked(_stage(prompt, response_format), texts, prompt, own, repair, whole)
 
 
 def _stage(prompt: str, response_format: Any) -> Stage:
