@@ -143,6 +143,8 @@ def adaptive_labels(
     columns = np.concatenate([sample.y[:, None], *own, guess.T], axis=1)
     around = own_means(axis, sample, columns)
     gaps = columns - around.columns
+    if sample.y.min() == sample.y.max():
+        gaps[:, 0] = 0.0  # equal labels leave no rounding residue
     references = reference_points(axis, sample)
     widths = (1.0,) if axis.categorical else (1.0, 2.0, 4.0)
     shares = np.ones(len(sample.y)) if sample.inclusion is None else 1.0 / sample.inclusion

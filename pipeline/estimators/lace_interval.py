@@ -20,6 +20,8 @@ Target: TypeAlias = Literal["pool", "population"]
 
 _NEIGHBOURHOOD = 0.01  # a labeled item is in reach when its weight is at least this share of the largest
 
+_TIE = 1e-9  # rounding must not decide whether 8 labels, or 2 of the rarer outcome, are enough
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSummary:
@@ -209,4 +211,4 @@ def needs_wilson(summary: PointSummary) -> NDArray[np.bool_]:
     """Where the labels in reach all agree, are few (n_eff < 8), or hold fewer than 2 of the rarer outcome."""
     naive, count = summary.naive, summary.n_effective
     with np.errstate(invalid="ignore"):
-        return np.asarray(summary.agree | (count < 8.0) | (count * np.minimum(naive, 1.0 - naive) < 2.0))
+        return np.asarray(summary.agree | (count < 8.0 - _TIE) | (count * np.minimum(naive, 1.0 - naive) < 2.0 - _TIE))

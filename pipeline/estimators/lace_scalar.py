@@ -146,7 +146,7 @@ def _effective_count(fit: ScalarFit, y: FloatArray, groups: NDArray[np.intp]) ->
 
 def _scarce(fit: ScalarFit, y: FloatArray, count: float) -> bool:
     agree = bool(labels_agree(fit.shares[None, :], y)[0])
-    return agree or count < 8.0 or count * min(fit.naive, 1.0 - fit.naive) < 2.0
+    return agree or count < 8.0 - 1e-9 or count * min(fit.naive, 1.0 - fit.naive) < 2.0 - 1e-9
 
 
 def _wilson_naive(fit: ScalarFit, count: float, level: float) -> tuple[float, float]:
