@@ -117,8 +117,8 @@ def _summaries(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
             ("Aspect", "warnings", "ρ that explains the gain"),
             tuple(checks),
             (
-                "The five draws are five prompt formats: their means differ (drift), and the two multiple-choice formats agree "
-                "more often than independent draws would (repeated_draws). Read the value as that of a random format.",
+                "The five draws are five prompt formats: their means differ (drift), and the multiple-choice formats "
+                "agree more than independent draws would (repeated_draws). Read the value as that of a random format.",
             ),
         )
     )
