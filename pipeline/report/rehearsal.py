@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
-from pipeline.report.table_estimates import filled_signals
+from pipeline.report.table_targets import filled_signals
 from pipeline.tables.estimator_inputs import TableInputs, TargetInputs
 
 __all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
-from pipeline.tables.signal_checks import Notice, checked_signals
+from pipeline.tables.signal_checks import ALL, Notice, checked_signals
 from pipeline.tables.user_table import UserTable, read_user_table
 
 __all__ = ["ColumnRoles", "ProfileAxis", "ProfileRole", "TableInputs", "TargetInputs", "read_inputs", "table_inputs"]
@@ -22,8 +22,6 @@ __all__ = ["ColumnRoles", "ProfileAxis", "ProfileRole", "TableInputs", "TargetIn
 FloatArray = NDArray[np.float64]
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
-ALL = "all"
-"""The target's name where the table has no model column."""
 MAX_ORDINAL_LEVELS = 12
 MAX_LEVELS = 200
 
@@ -188,7 +186,7 @@ def table_inputs(table: UserTable, roles: ColumnRoles) -> TableInputs:
         )
     if not targets:
         raise DataError(f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows")
-    return TableInputs(tuple(targets), _merged(notices))
+    return TableInputs(tuple(targets), tuple(notices))
 
 
 def _outcomes(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -327,18 +325,3 @@ def _check_levels(name: str, labels: NDArray[np.str_]) -> None:
             f"profile column {name!r} has {len(levels)} different values; as categories each needs labels of its own. "
             "Choose a coarser column (or declare it continuous if it holds numbers)"
         )
-
-
-def _merged(notices: Sequence[Notice]) -> tuple[Notice, ...]:
-    """The same notice about several targets becomes one."""
-    targets: dict[tuple[str, str], list[str]] = {}
-    for notice in notices:
-        names = targets.setdefault((notice.code, notice.message), [])
-        if notice.target is not None and notice.target not in names:
-            names.append(notice.target)
-    merged = []
-    for (code, message), names in targets.items():
-        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-        prefix = f"{shown}: " if names and names != [ALL] else ""
-        merged.append(Notice(code, prefix + message))
-    return tuple(merged)

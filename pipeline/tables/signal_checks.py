@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CheckedSignals", "Notice", "checked_signals", "imbalanced_columns"]
+__all__ = ["ALL", "CheckedSignals", "Notice", "checked_signals", "imbalanced_columns", "merged_notices"]
 
 FloatArray = NDArray[np.float64]
 
+ALL = "all"
+"""The target's name where a table has no model column."""
 _MIN_LEAK_LABELS = 5
 
 
@@ -143,3 +145,18 @@ def _copy_of(signals: FloatArray, kept: list[int], column: int, names: Sequence[
         if scale > 0.0 and abs(abs(float(a @ b)) / scale - 1.0) < 1e-12:
             return "duplicated_signal", f"is a copy of {names[earlier]!r} (up to shift and scale)"
     return None
+
+
+def merged_notices(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """The same notice about several targets becomes one."""
+    targets: dict[tuple[str, str], list[str]] = {}
+    for notice in notices:
+        names = targets.setdefault((notice.code, notice.message), [])
+        if notice.target is not None and notice.target not in names:
+            names.append(notice.target)
+    merged = []
+    for (code, message), names in targets.items():
+        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        prefix = f"{shown}: " if names and names != [ALL] else ""
+        merged.append(Notice(code, prefix + message))
+    return tuple(merged)

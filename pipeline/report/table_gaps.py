@@ -1,0 +1,129 @@
+"""Paired gaps between the models of a user's own table, joined by item."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.estimators import Estimate, Profile, lace_mean
+from pipeline.report.document import Gap
+from pipeline.report.table_targets import (
+    TableOptions,
+    filled_signals,
+    label_chances,
+    named_errors,
+    placed_profile,
+    profile_place,
+)
+from pipeline.tables.estimator_inputs import TargetInputs
+from pipeline.tables.signal_checks import Notice
+
+__all__ = ["MAX_PAIRS", "paired_gaps"]
+
+FloatArray = NDArray[np.float64]
+
+MAX_PAIRS = 120
+"""With more pairs than this, gaps are those to the best model alone."""
+
+
+def paired_gaps(targets: Sequence[TargetInputs], options: TableOptions, notices: list[Notice]) -> tuple[Gap, ...]:
+    if len(targets) < 2:
+        return ()
+    if any(target.ids is None for target in targets):
+        notices.append(Notice("no_ids", "no paired gaps between models: give --id so that their rows can be joined"))
+        return ()
+    pairs = list(itertools.combinations(targets, 2))
+    if len(pairs) > MAX_PAIRS:
+        best = max(targets, key=lambda target: float(np.mean(target.y[target.labeled])))
+        pairs = [(best, other) for other in targets if other is not best]
+        notices.append(
+            Notice(
+                "gaps_to_best",
+                f"{len(targets)} models make too many pairs; gaps are those to {best.name}, the best by its labels",
+            )
+        )
+    gaps = []
+    for a, b in pairs:
+        rows_a, rows_b = _joined(a, b)
+        both = a.labeled[rows_a] & b.labeled[rows_b]
+        if both.sum() < 2:
+            shared = "no item in common" if len(rows_a) == 0 else "fewer than 2 items labeled for both"
+            notices.append(Notice("no_gap", f"{a.name} − {b.name}: {shared}"))
+            continue
+        with named_errors(f"{a.name} − {b.name}", "gaps", notices):
+            gaps.append(Gap(a.name, b.name, "lace_gap", _gap(a, b, rows_a, rows_b, both, options)))
+            if "lace_profile" in options.methods and a.profiles and a.signal_names == b.signal_names:
+                profile = _gap_profile(a, b, rows_a, rows_b, both, options)
+                gaps.append(Gap(a.name, b.name, "lace_gap_profile", profile))
+    return tuple(gaps)
+
+
+def _joined(a: TargetInputs, b: TargetInputs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of a and of b about the same item; the k-th repeat of an item goes with the k-th."""
+    place = {key: row for row, key in enumerate(_numbered(b.ids))}
+    pairs = [(row, place[key]) for row, key in enumerate(_numbered(a.ids)) if key in place]
+    joined = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return joined[:, 0], joined[:, 1]
+
+
+def _numbered(ids: NDArray[np.str_] | None) -> Iterator[tuple[str, int]]:
+    seen: Counter[str] = Counter()
+    for item in [] if ids is None else ids.tolist():
+        yield item, seen[item]
+        seen[item] += 1
+
+
+def _gap(
+    a: TargetInputs, b: TargetInputs, rows_a: Any, rows_b: Any, both: NDArray[np.bool_], options: TableOptions
+) -> Estimate:
+    """LACE of the mean of Y_a − Y_b over shared items, with (S_a, S_b, S_a − S_b) as signals."""
+    (first, first_names), (second, second_names) = filled_signals(a), filled_signals(b)
+    first, second = first[rows_a], second[rows_b]
+    shared = [name for name in first_names if name in second_names]
+    difference = first[:, [first_names.index(n) for n in shared]] - second[:, [second_names.index(n) for n in shared]]
+    signals = np.column_stack([first, second, difference])
+    if signals.shape[1] == 0:
+        signals = np.zeros((len(rows_a), 1))
+    y = np.where(both, a.y[rows_a] - b.y[rows_b], np.nan)
+    groups = None if a.clusters is None else a.clusters[rows_a]
+    chances = label_chances(a)
+    if chances is not None:
+        chances = np.where(~both & (chances[rows_a] >= 1.0), 1.0 - 1e-9, chances[rows_a])
+    estimate = lace_mean(
+        y, signals, labeled=both, adapt="average", learner=None, clusters=groups, level=options.level,
+        target=options.target, inclusion_probabilities=chances,
+    )  # fmt: skip
+    return replace(estimate, method="lace_gap", diagnostics={**estimate.diagnostics, "shared_items": len(rows_a)})
+
+
+def _gap_profile(
+    a: TargetInputs, b: TargetInputs, rows_a: Any, rows_b: Any, both: NDArray[np.bool_], options: TableOptions
+) -> Profile:
+    """The paired gap along the first profile axis, read from the rows of a."""
+    from pipeline.estimators import lace_gap
+
+    axis = replace(a.profiles[0], values=a.profiles[0].values[rows_a])
+    rows = np.ones(len(both), dtype=bool) if axis.kind == "categorical" else np.isfinite(axis.values)
+    z, locality, levels = profile_place(axis, rows)
+    first, second = _same_columns(a, b)
+    profile: Profile = lace_gap(
+        z, a.y[rows_a][rows], b.y[rows_b][rows], first[rows_a][rows], second[rows_b][rows], labeled=both[rows],
+        locality=locality, adapt="average", level=options.level, target=options.target,
+    )  # fmt: skip
+    return placed_profile(profile, axis, levels, a)
+
+
+def _same_columns(a: TargetInputs, b: TargetInputs) -> tuple[FloatArray, FloatArray]:
+    """The filled signals of both, without indicators that only one of them has."""
+    (first, first_names), (second, second_names) = filled_signals(a), filled_signals(b)
+    shared = [name for name in first_names if name in second_names]
+    columns = [first[:, [first_names.index(n) for n in shared]], second[:, [second_names.index(n) for n in shared]]]
+    if not shared:
+        return np.zeros((len(first), 1)), np.zeros((len(second), 1))
+    return columns[0], columns[1]
