@@ -155,7 +155,7 @@ def _repeats(matrices: Sequence[FloatArray]) -> list[ScoreWarning | None]:
         warnings.append(
             ScoreWarning(
                 "repeated_draws",
-                f"{twins} draws repeat another draw on every candidate of their prompt, against {expected:.1f} expected: "
+                f"{twins} draws repeat another draw on every candidate of their prompt ({expected:.1f} expected): "
                 "draws were stored twice, or they depend on each other",
             )
         )

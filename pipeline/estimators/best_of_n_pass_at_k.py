@@ -59,13 +59,9 @@ def pass_at_k_mean(
     samples = _integers(n, "n")
     if samples.shape not in ((), counts.shape):
         raise ValueError(f"n must be a number or have shape {counts.shape}, got {samples.shape}")
-    samples = np.broadcast_to(samples, counts.shape)
-    if ((counts < 0) | (counts > samples)).any():
+    if (counts < 0).any() or (counts > samples).any():
         raise ValueError("correct must lie in 0..n for every item")
-    values = np.empty(len(counts), dtype=np.float64)
-    for size in np.unique(samples):
-        chosen = samples == size
-        values[chosen] = rank_weights(int(size), _check_k(k, int(size))).above[counts[chosen]]
+    values = _item_values(counts, samples, k)
     mean = population_mean(values, clusters=clusters, level=level, interval="t")
     low, high = _interval(mean)
     return Estimate(
@@ -78,6 +74,17 @@ def pass_at_k_mean(
         "pass_at_k",
         {**mean.diagnostics, "k": k, "interval": "wilson"},
     )
+
+
+def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> NDArray[np.float64]:
+    """(P,) pass@k of every item, looked up in the table of its sample size."""
+    if samples.ndim == 0:
+        return np.asarray(rank_weights(int(samples), _check_k(k, int(samples))).above[counts])
+    values = np.empty(len(counts), dtype=np.float64)
+    for size in np.unique(samples):
+        chosen = samples == size
+        values[chosen] = rank_weights(int(size), _check_k(k, int(size))).above[counts[chosen]]
+    return values
 
 
 def _interval(mean: Estimate) -> tuple[float, float]:
