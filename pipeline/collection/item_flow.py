@@ -1,0 +1,246 @@
+"""Everything asked about one item: each stage starts as soon as its inputs exist."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from pipeline.benchmark.items import Item
+from pipeline.collection.calls import JudgedReply
+from pipeline.collection.comparisons import chains_phrase, verdict_of, wins
+from pipeline.collection.context import FlowContext
+from pipeline.collection.examples import Example
+from pipeline.collection.prompts import Prompt
+from pipeline.collection.replies import parse_preference, parse_probability, parse_score
+from pipeline.collection.responses import Answer, Chains, Responses
+from pipeline.collection.rows import Order, PreferenceRow, ScoreRow, TauRow, Verdict
+from pipeline.collection.settling import settle, settled
+from pipeline.models.types import CallLabel, Message
+
+__all__ = ["ItemFlow", "candidate_draw", "score_draw"]
+
+EPISODE_DRAWS = 20_000
+"""Request draws of the fresh answers of episodes: apart from those of answers, so that each is a reply of its own."""
+CANDIDATE_DRAWS = 10_000
+
+
+def candidate_draw(candidate: int) -> int:
+    """Request draw of a candidate: apart from those of answers."""
+    return CANDIDATE_DRAWS + candidate
+
+
+def score_draw(candidate: int, draw: int) -> int:
+    """Request draw of a candidate's score: different for every (candidate, draw), whatever C and K are.
+
+    Two candidates with the same text would otherwise share their scores.
+    """
+    return (candidate + draw) * (candidate + draw + 1) // 2 + draw
+
+
+class ItemFlow:
+    """One item's way through the stages."""
+
+    def __init__(self, item: Item, context: FlowContext) -> None:
+        self._item = item
+        self._c = context
+        self._plan = context.plan
+        self._responses = Responses(item, context)
+        self._base: Mapping[str, Any] = {"question": item.question, "choices": item.choices}
+
+    async def run(self) -> None:
+        """Ask everything, sink every row; returns when all has landed, then raises what went wrong first."""
+        chains = [asyncio.ensure_future(self._responses.chains(j)) for j in range(self._plan.draws)]
+        anchors = {name: asyncio.ensure_future(self._responses.anchor(name)) for name in self._plan.asked_anchors}
+        answers = {target: self._answers(target) for target in self._plan.targets if self._plan.answers}
+        firsts = {target: tasks[0] for target, tasks in answers.items()}
+        lenders = {model for _, model in self._plan.anchors}
+        opponents = {**anchors, **{name: task for name, task in firsts.items() if name in lenders}}
+        work: list[Coroutine[Any, Any, None]] = []
+        for target in self._plan.targets:
+            if target in firsts:
+                work += self._judgements(target, firsts[target], opponents)
+                work.append(self._one_step(target, firsts[target], chains))
+            work += [self._candidate(target, index) for index in range(self._plan.candidates)]
+        started: list[asyncio.Task[Any]] = [
+            *chains,
+            *anchors.values(),
+            *(t for tasks in answers.values() for t in tasks),
+        ]
+        try:
+            await settled([*started, *(asyncio.ensure_future(part) for part in work)])
+        finally:
+            self._c.examples.close(self._item.item_id)
+
+    def _answers(self, target: str) -> list[asyncio.Task[Answer]]:
+        answer = self._responses.answer
+        return [asyncio.ensure_future(answer(target, "answer", draw, draw)) for draw in range(self._plan.answers)]
+
+    def _label(self, stage: str, role: str, **more: Any) -> CallLabel:
+        return CallLabel(stage=stage, item=self._item.item_id, role=role, **more)
+
+    # The one-step estimator
+
+    async def _one_step(self, target: str, answer: asyncio.Task[Answer], chains: list[asyncio.Task[Chains]]) -> None:
+        await settle(self._draw(target, j, answer, task) for j, task in enumerate(chains))
+
+    async def _draw(self, target: str, draw: int, answer: asyncio.Task[Answer], chains: asyncio.Task[Chains]) -> None:
+        offers = draw == 0 and self._c.examples.wants(self._item.item_id)
+        try:
+            found, said = await self._verdicts(target, draw, answer, chains)
+            if offers:
+                self._c.examples.offer(self._item.item_id, target, self._example((await answer).phi, found, said))
+        finally:
+            if offers:  # whatever happened: other items wait for it
+                self._c.examples.offer(self._item.item_id, target, None)
+        if self._plan.tau:
+            await self._tau(target, draw, found, said)
+
+    async def _verdicts(
+        self, target: str, draw: int, answer: asyncio.Task[Answer], chains: asyncio.Task[Chains]
+    ) -> tuple[Chains, dict[Order, Verdict | None]]:
+        """The target's verdicts on the chains of a draw, in an episode within the conversation that has its answer."""
+        before: tuple[Message, ...] | None = ()
+        if self._plan.episode and draw == 0:
+            before = (await answer).conversation
+        elif self._plan.episode:
+            before = (await self._responses.answer(target, "episode", draw, EPISODE_DRAWS + draw)).conversation
+        found = await chains
+        orders: tuple[Order, ...] = (self._episode_order(target, draw),) if self._plan.episode else ("ab", "ba")
+        verdicts = await settle(self._preference(target, draw, order, found, before) for order in orders)
+        return found, dict(zip(orders, verdicts, strict=True))
+
+    def _episode_order(self, target: str, draw: int) -> Order:
+        """One order per episode, random per draw from the seed alone."""
+        material = f"{self._c.config.seed}\x1f{self._item.item_id}\x1f{target}\x1f{draw}"
+        return "ab" if hashlib.sha256(material.encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0 else "ba"
+
+    async def _preference(
+        self, target: str, draw: int, order: Order, chains: Chains, before: tuple[Message, ...] | None
+    ) -> Verdict | None:
+        label = self._label("preference", "target", target=target, draw=draw, order=order)
+        reply = await self._compare("preference", target, label, draw, chains.first, chains.second, before)
+        verdict = verdict_of(reply)
+        self._c.sink(
+            PreferenceRow(
+                self._item.item_id, target, target, "chains", draw, order, verdict, reply.reason,
+                wins(verdict, order), reply.key,
+            )
+        )  # fmt: skip
+        return verdict
+
+    async def _tau(self, target: str, draw: int, chains: Chains, said: Mapping[Order, Verdict | None]) -> None:
+        model = self._c.config.roles.regressor or ""
+        preference = chains_phrase(said)
+        examples = await self._c.examples.of_others(self._item.item_id, target) if self._plan.examples else ()
+        if (
+            preference is None
+            or chains.first is None
+            or chains.second is None
+            or (self._plan.examples and not examples)
+        ):
+            reply = JudgedReply(None, "missing_input", False, None)
+        else:
+            variables = {
+                **self._base,
+                "chain_a": chains.first,
+                "chain_b": chains.second,
+                "preference": preference,
+                "examples": [example.variables() for example in examples] or None,
+                "rubric": self._c.config.design.tau.rubric,
+            }
+            label = self._label("tau", "regressor", target=target, draw=draw)
+            reply = await self._c.caller.judged(
+                self._c.prompts["tau"][0], variables, parse_probability, model, label, draw=draw
+            )
+        tau = None if reply.value is None else float(reply.value.probability)
+        self._c.sink(TauRow(self._item.item_id, target, self._plan.variant, draw, tau, reply.reason, reply.key))
+
+    def _example(self, phi: float | None, chains: Chains, said: Mapping[Order, Verdict | None]) -> Example | None:
+        preference = chains_phrase(said)
+        if phi is None or preference is None or chains.first is None or chains.second is None:
+            return None
+        return Example(self._item.question, self._item.choices, chains.first, chains.second, preference, phi >= 0.5)
+
+    # The judge
+
+    def _judgements(
+        self, target: str, answer: asyncio.Task[Answer], opponents: Mapping[str, asyncio.Task[Answer]]
+    ) -> list[Coroutine[Any, Any, None]]:
+        pointwise = [self._pointwise(target, index, answer) for index in range(self._plan.pointwise)]
+        pairs = [
+            self._pairwise(target, level, order, answer, opponents[model])
+            for level, model in self._plan.anchors
+            for order in ("ab", "ba")
+        ]
+        return [*pointwise, *pairs]
+
+    async def _pointwise(self, target: str, index: int, answer: asyncio.Task[Answer]) -> None:
+        text = (await answer).judged_text
+        name = f"pointwise_{index + 1}"
+        label = self._label("pointwise", "judge", target=target, part=name)
+        reply = await self._score(self._c.prompts["pointwise"][index], text, label, 0)
+        self._sink_score(target, name, None, 0, reply)
+
+    async def _pairwise(
+        self, target: str, level: str, order: Order, answer: asyncio.Task[Answer], anchor: asyncio.Task[Answer]
+    ) -> None:
+        judge = self._c.config.roles.judge or ""
+        ours, theirs = (await answer).judged_text, (await anchor).judged_text
+        label = self._label("pairwise", "judge", target=target, order=order, part=level)
+        reply = await self._compare("pairwise", judge, label, 0, ours, theirs, ())
+        verdict = verdict_of(reply)
+        self._c.sink(
+            PreferenceRow(
+                self._item.item_id, target, judge, level, 0, order, verdict, reply.reason,
+                wins(verdict, order), reply.key,
+            )
+        )  # fmt: skip
+
+    async def _candidate(self, target: str, index: int) -> None:
+        text = (await self._responses.answer(target, "candidates", index, candidate_draw(index))).judged_text
+        await settle(self._candidate_score(target, index, draw, text) for draw in range(self._plan.scores))
+
+    async def _candidate_score(self, target: str, index: int, draw: int, text: str | None) -> None:
+        label = self._label("candidate_scores", "judge", target=target, draw=draw, part=f"candidate-{index}")
+        prompt = self._c.prompts["candidate_scores"][0]
+        self._sink_score(
+            target, "candidate", index, draw, await self._score(prompt, text, label, score_draw(index, draw))
+        )
+
+    async def _score(self, prompt: Prompt, text: str | None, label: CallLabel, draw: int) -> JudgedReply:
+        if text is None:
+            return JudgedReply(None, "missing_input", False, None)
+        judge = self._c.config.roles.judge or ""
+        return await self._c.caller.judged(
+            prompt, {**self._base, "response": text}, parse_score, judge, label, draw=draw
+        )
+
+    def _sink_score(self, target: str, prompt: str, candidate: int | None, draw: int, reply: JudgedReply) -> None:
+        judge = self._c.config.roles.judge or ""
+        score = None if reply.value is None else float(reply.value.score)
+        self._c.sink(
+            ScoreRow(
+                self._item.item_id, target, judge, prompt, candidate, draw, score, reply.reason, reply.repaired,
+                reply.key,
+            )
+        )  # fmt: skip
+
+    async def _compare(
+        self,
+        stage: str,
+        rater: str,
+        label: CallLabel,
+        draw: int,
+        first: str | None,
+        second: str | None,
+        before: tuple[Message, ...] | None,
+    ) -> JudgedReply:
+        if first is None or second is None or before is None:
+            return JudgedReply(None, "missing_input", False, None)
+        shown = (first, second) if label.order == "ab" else (second, first)
+        names = ("chain_a", "chain_b") if stage == "preference" else ("response_a", "response_b")
+        variables = {**self._base, **dict(zip(names, shown, strict=True))}
+        prompt = self._c.prompts[stage][0]
+        return await self._c.caller.judged(prompt, variables, parse_preference, rater, label, draw=draw, before=before)

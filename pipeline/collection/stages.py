@@ -1,0 +1,235 @@
+"""What a run asks: the stages its estimates need, calls per item, and a forecast of calls and prompt tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.benchmark.items import Benchmark
+from pipeline.collection.prompts import Prompt, PromptSet, load_prompts, render
+from pipeline.config import RunConfig
+
+__all__ = ["PlannedCalls", "StageCalls", "StagePlan", "estimate_tokens", "plan_calls", "stage_plan"]
+
+CHARS_PER_TOKEN = 4.0
+CHAIN_TOKENS = 250.0
+"""Length taken for a chain of reasoning where no pilot says better."""
+
+_LACE = frozenset({"lace", "lace_profile", "gaps", "comparators"})
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """The stages of a run.
+
+    Attributes:
+        targets: the evaluated models.
+        answers: R, answers per target; 0 where no estimate needs one.
+        anchors: (level, model) of the pairwise comparisons; empty where there are none.
+        auxiliary: the models of w1 and w2, or None.
+        draws: M + 1 auxiliary draws.
+        episode: whether draws are coupled with answers in one conversation.
+        tau: whether a regressor predicts.
+        variant: what the τ table calls its prompt.
+        examples: labeled examples per τ prompt; 0 for zero-shot.
+        pointwise: judge prompts per response.
+        candidates: C, candidates per item.
+        scores: K, judge scores per candidate.
+    """
+
+    targets: tuple[str, ...]
+    answers: int
+    anchors: tuple[tuple[str, str], ...]
+    auxiliary: tuple[str, str] | None
+    draws: int
+    episode: bool
+    tau: bool
+    variant: str
+    examples: int
+    pointwise: int
+    candidates: int
+    scores: int
+
+    @property
+    def asked_anchors(self) -> tuple[str, ...]:
+        """Anchors that are asked; one that is also a target lends its answer."""
+        return tuple(dict.fromkeys(model for _, model in self.anchors if model not in self.targets))
+
+    @property
+    def orders(self) -> int:
+        """Orders in which a pair of chains is shown: both, or one in an episode."""
+        return 1 if self.episode else 2
+
+
+@dataclass(frozen=True, slots=True)
+class StageCalls:
+    """Calls per item of one stage to one model, for one target or (None) for all."""
+
+    stage: str
+    role: str
+    model: str
+    target: str | None
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCalls:
+    """Calls of a whole run: repairs and retries of cut-off replies, which nobody can foresee, are not in it.
+
+    Attributes:
+        stage, role, model: what is asked of whom.
+        calls: how many.
+        prompt_tokens: of all of them together, estimated.
+    """
+
+    stage: str
+    role: str
+    model: str
+    calls: int
+    prompt_tokens: int
+
+
+def stage_plan(config: RunConfig) -> StagePlan:
+    """The stages that the estimates of a configuration need, and no other."""
+    estimates = set(config.estimate)
+    design, roles = config.design, config.roles
+    one_step, lace = "one_step" in estimates, bool(estimates & _LACE)
+    best_of_n = config.best_of_n if "best_of_n" in estimates else None
+    tau = one_step and design.algorithm == "regressor"
+    rubric = "_correctness" if design.tau.rubric == "correctness" else ""
+    return StagePlan(
+        targets=roles.targets,
+        answers=design.answers if estimates - {"best_of_n"} else 0,
+        anchors=roles.anchors.items() if lace and roles.anchors is not None else (),
+        auxiliary=(roles.auxiliary[0], roles.auxiliary[-1]) if one_step else None,
+        draws=design.draws + 1 if one_step else 0,
+        episode=one_step and design.coupling == "episode",
+        tau=tau,
+        variant=design.tau.variant + rubric,
+        examples=design.tau.examples if tau and design.tau.variant == "in_context" else 0,
+        pointwise=design.judge_prompts if lace else 0,
+        candidates=best_of_n.candidates if best_of_n is not None else 0,
+        scores=best_of_n.scores if best_of_n is not None else 0,
+    )
+
+
+def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
+    """Calls for one item, by stage, model and target."""
+    plan = stage_plan(config)
+    judge, regressor = config.roles.judge or "", config.roles.regressor or ""
+    calls = [StageCalls("anchor", "anchor", model, None, 1) for model in plan.asked_anchors]
+    if plan.auxiliary is not None:
+        calls += [StageCalls("auxiliary", "auxiliary", model, None, plan.draws) for model in plan.auxiliary]
+    for target in plan.targets:
+        calls += [
+            StageCalls("answer", "target", target, target, plan.answers),
+            StageCalls("episode", "target", target, target, plan.draws - 1 if plan.episode else 0),
+            StageCalls("preference", "target", target, target, plan.orders * plan.draws),
+            StageCalls("tau", "regressor", regressor, target, plan.draws if plan.tau else 0),
+            StageCalls("pointwise", "judge", judge, target, plan.pointwise),
+            StageCalls("pairwise", "judge", judge, target, 2 * len(plan.anchors)),
+            StageCalls("candidates", "target", target, target, plan.candidates),
+            StageCalls("candidate_scores", "judge", judge, target, plan.candidates * plan.scores),
+        ]
+    return tuple(entry for entry in calls if entry.calls)
+
+
+def plan_calls(
+    config: RunConfig,
+    benchmark: Benchmark,
+    prompts: PromptSet | None = None,
+    *,
+    reply_tokens: Mapping[tuple[str, str], float] | None = None,
+) -> tuple[PlannedCalls, ...]:
+    """Calls and prompt tokens of a run, by stage, role and model.
+
+    Args:
+        config: the run.
+        benchmark: its items.
+        prompts: its prompts; by default those the configuration names.
+        reply_tokens: (stage, model) → mean length of the visible reply, from a pilot; 250 where absent.
+
+    Raises:
+        ConfigError: a prompt of the configuration cannot be used.
+    """
+    if prompts is None:
+        tau = config.design.tau
+        prompts = load_prompts(
+            {str(stage): files for stage, files in config.prompts.items()},
+            tau_variant=tau.variant,
+            tau_rubric=tau.rubric,
+        )
+    sizes = _Sizes(stage_plan(config), benchmark, prompts, reply_tokens or {})
+    totals: dict[tuple[str, str, str], tuple[int, float]] = {}
+    count = len(benchmark.items)
+    for entry in calls_per_item(config):
+        key = (entry.stage, entry.role, entry.model)
+        calls, tokens = totals.get(key, (0, 0.0))
+        added = entry.calls * count
+        totals[key] = (calls + added, tokens + added * sizes.prompt(entry.stage, entry.target))
+    return tuple(
+        PlannedCalls(stage, role, model, calls, round(tokens))
+        for (stage, role, model), (calls, tokens) in totals.items()
+    )
+
+
+def estimate_tokens(text: str) -> float:
+    """A rough number of tokens: one per four bytes of UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass")) / CHARS_PER_TOKEN
+
+
+class _Sizes:
+    """Mean prompt lengths, in estimated tokens."""
+
+    def __init__(
+        self, plan: StagePlan, benchmark: Benchmark, prompts: PromptSet, replies: Mapping[tuple[str, str], float]
+    ) -> None:
+        self._plan, self._prompts, self._replies = plan, prompts, replies
+        items = benchmark.items or ()
+        questions = sum(estimate_tokens(item.question) for item in items)
+        choices = sum(estimate_tokens("\n".join(f"A. {choice}" for choice in item.choices or ())) for item in items)
+        self._item = (questions + choices) / max(1, len(items))
+        self._with_choices = any(item.choices for item in items)
+
+    def prompt(self, stage: str, target: str | None) -> float:
+        """Mean prompt length of a stage's calls, for a target where the stage has one."""
+        source = "answer" if stage == "episode" else stage
+        found = self._prompts[source]
+        if stage == "pointwise":
+            found = found[: self._plan.pointwise]
+        fixed = sum(self._fixed(prompt) for prompt in found) / len(found)
+        return fixed + self._item + self._texts(stage, target or "")
+
+    def _texts(self, stage: str, target: str) -> float:
+        chains = sum(self._reply("auxiliary", model) for model in self._plan.auxiliary or ())
+        if stage == "preference":
+            fixed = self._fixed(self._prompts["answer"][0])
+            before = fixed + self._item + self._reply("answer", target) if self._plan.episode else 0.0
+            return chains + before
+        if stage == "tau":
+            return chains + self._plan.examples * (self._item + chains)
+        if stage == "pointwise":
+            return self._reply("answer", target)
+        if stage == "candidate_scores":
+            return self._reply("candidates", target)
+        if stage == "pairwise" and self._plan.anchors:
+            opponents = [
+                self._reply("answer" if model in self._plan.targets else "anchor", model)
+                for _, model in self._plan.anchors
+            ]
+            return self._reply("answer", target) + sum(opponents) / len(opponents)
+        return 0.0
+
+    def _reply(self, stage: str, model: str) -> float:
+        return self._replies.get((stage, model), CHAIN_TOKENS)
+
+    def _fixed(self, prompt: Prompt) -> float:
+        blank: dict[str, Any] = dict.fromkeys(
+            ("question", "chain_a", "chain_b", "response", "response_a", "response_b", "preference"), ""
+        )
+        example = {key: blank[key] for key in ("question", "chain_a", "chain_b", "preference")}
+        blank["choices"] = ("",) if self._with_choices else None
+        blank["examples"] = [{**example, "choices": blank["choices"], "correct": True}] * self._plan.examples
+        blank["rubric"] = "default"
+        return estimate_tokens(render(prompt, blank))
