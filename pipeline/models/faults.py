@@ -36,7 +36,7 @@ _FORMAT = re.compile(r"response_format|json_schema|json_object|structured[ _]out
 _UNSUPPORTED = re.compile(
     r"(unsupported|unrecognized|unknown|unexpected|invalid|extra|not supported|unsupported_value)\W+"
     r"(request )?(parameter|argument|value|field|keyword|param|option|inputs?)"
-    r"|does ?n[o']t support|do not support|not supported|not permitted|is deprecated|only the default",
+    r"|(do|does)( not|n't) support|not supported|not permitted|is deprecated|only the default",
     re.I,
 )
 _PARAMS = (
