@@ -86,10 +86,11 @@ def _row(table: Any, cells: Sequence[str]) -> None:
     table.add_row(*(Text(cell) for cell in cells))
 
 
-def _effective(estimate: Estimate) -> str:
-    """Labels that the plain mean would need for the same standard error."""
-    value = estimate.diagnostics.get("effective_labels", estimate.diagnostics.get("n_effective"))
-    return f"{value:.0f}" if isinstance(value, int | float) and math.isfinite(value) else ""
+def _worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
+    """Labels that the plain mean would need for the same standard error: n·(SE_naive/SE)²."""
+    if not isinstance(naive, Estimate) or estimate is naive or not estimate.se > 0 or not naive.se > 0:
+        return ""
+    return f"{naive.n * (naive.se / estimate.se) ** 2:.0f}"
 
 
 def _means(estimates: EstimateSet, title: str) -> Any:
@@ -126,7 +127,7 @@ def _means(estimates: EstimateSet, title: str) -> Any:
                     "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
                     "" if known else span(estimate.low, estimate.high, percent=percent),
                     str(estimate.n),
-                    "" if known else _effective(estimate),
+                    "" if known else _worth(estimate, methods.get("naive")),
                 ],
             )
             shown = ""

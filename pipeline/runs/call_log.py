@@ -156,6 +156,8 @@ class CallLog:
     A call answered earlier in this run comes back from the cache when the run is resumed; it is not logged again, so
     that its cost, latency and time stay those of the call that was paid for.
 
+    ``seen`` counts what this session has gone through, by stage; ``totals`` what the whole run has.
+
     Args:
         path: the file; a torn last line is cut off.
         crashed_since: where an earlier session of the run ended without a word, the time it began (UTC ISO 8601).
@@ -169,6 +171,7 @@ class CallLog:
         self._paid: set[str] = set()
         self._settled: set[bytes] = set()
         self._failures: dict[bytes, dict[str, Any]] = {}
+        self.seen: Counter[str] = Counter()
         self.totals = CallTotals()
         for line in _whole_lines(path):
             self._count(line)
@@ -204,6 +207,7 @@ class CallLog:
     def append(self, record: CallRecord) -> None:
         """Write one record, unless the run has it as answered already."""
         line = _as_line(record)
+        self.seen[line["stage"]] += 1
         if line["state"] == "cached" and self._lost_its_line(record):
             line["state"], line["attempts"] = "answered", 1
         if self._count(line):

@@ -14,7 +14,6 @@ from typing import Any
 
 from pipeline.collection.collector import Collector
 from pipeline.collection.stages import plan_calls
-
 from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
@@ -72,7 +71,7 @@ async def collect(
         try:
             async with gateway, _interruptible(gateway, prepared.config.drain_s):
                 manifest.update(prices=_prices(gateway))
-                async with Progress(log.totals, _planned(prepared), gateway, quiet=quiet):
+                async with Progress(log, _planned(prepared), gateway, quiet=quiet):
                     await _run_collector(prepared, gateway, spool)
             _write_tables(directory, prepared, spool)
         except RunStopped as stop:
@@ -178,10 +177,10 @@ def _budget(prepared: Prepared, log: CallLog) -> Budget:
 
 def _transports(prepared: Prepared, given: Mapping[str, Transport] | None) -> dict[str, Transport]:
     transports = dict(given or {})
-    if prepared.world is not None and "simulated" not in transports:
-        from pipeline.models.simulated.transport import SimulatedTransport
+    if prepared.world is not None:
+        from pipeline.models.simulated import simulated_transports
 
-        transports["simulated"] = SimulatedTransport(prepared.world)
+        transports = {**simulated_transports(prepared.world, prepared.specs.values()), **transports}
     return transports
 
 

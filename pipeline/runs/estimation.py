@@ -44,6 +44,8 @@ FloatArray = NDArray[np.float64]
 Estimates: TypeAlias = dict[str, dict[str, Estimate | Profile]]
 PROFILE_LEARNER_FROM = 200
 """Labeled items from which the logistic learner helps a profile of a binary outcome (below, it does not)."""
+TAU_MISSING_SHARE = 0.01
+"""Share of missing τ predictions from which the reader is told (each is filled so that it corrects nothing)."""
 COMPARATORS = (
     "naive", "plugin_judge", "plugin_multi", "aug_plugin", "strat_ppi", "scalar_cv", "local_ppi", "ppci",
     "global_cv", "per_signal_cv", "residual_only",
@@ -72,9 +74,9 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
             raise InputError(f"target {name}: no labeled item with a gold answer; nothing can be estimated")
     estimates: Estimates = {name: {} for name in pool}
     wanted = config.estimate
+    _add_gold(estimates, tables, config)
     if "naive" in wanted:
         _each(estimates, pool, "naive", lambda arrays: naive_mean(arrays.y[arrays.labeled]))
-    _add_gold(estimates, tables, config)
     if "repeated_decoding" in wanted:
         _each(estimates, pool, "repeated_decoding", lambda arrays: _repeated(arrays, config, tables))
     taus: dict[str, FloatArray] = {}
@@ -154,8 +156,8 @@ def _taus(tables: RunTables, pool: dict[str, TargetArrays], warnings: list[Warne
     taus = {}
     for name in pool:
         taus[name], missing = tau_matrix(tables.taus, name, items)
-        if missing:
-            share = missing / taus[name].size
+        share = missing / taus[name].size
+        if share >= TAU_MISSING_SHARE:
             warnings.append(
                 Warned(
                     "tau_missing",

@@ -17,7 +17,7 @@ from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.setup import Prepared, prepare, resolve_config
 
-__all__ = ["RunResult", "load_run", "replay", "resume", "run", "run_async"]
+__all__ = ["RunResult", "in_any_loop", "load_run", "replay", "result_of", "resume", "run", "run_async"]
 
 T = TypeVar("T")
 ConfigLike = RunConfig | Mapping[str, Any] | str | Path | None
@@ -48,10 +48,11 @@ def load_run(path: str | Path, *, runs_dir: str | Path = "runs") -> RunResult:
     Raises:
         InputError: no such run, or it has no estimates yet.
     """
-    return _result(find_run(path, Path(runs_dir)))
+    return result_of(find_run(path, Path(runs_dir)))
 
 
-def _result(directory: RunDirectory) -> RunResult:
+def result_of(directory: RunDirectory) -> RunResult:
+    """What a finished run directory holds."""
     manifest = directory.manifest()
     estimates = read_estimates(directory.estimates_file)
     return RunResult(directory.path, str(manifest.get("state")), manifest, estimates, RunTables(directory.tables))
@@ -80,7 +81,7 @@ async def run_async(
         if not yes:
             _confirm(prepared, Path(cache_dir) if cache_dir else None)
         await _collect(directory, prepared, quiet, transports, cache_dir, command)
-    return _result(directory)
+    return result_of(directory)
 
 
 async def resume_async(
@@ -100,7 +101,7 @@ async def resume_async(
         config = resolve_config(directory.config(), budget_usd=budget_usd)
         prepared = prepare(config, directory, need_keys=not transports)
         await _collect(directory, prepared, quiet, transports, cache_dir, command)
-    return _result(directory)
+    return result_of(directory)
 
 
 async def _collect(
@@ -149,7 +150,7 @@ def run(
         InputError: the configuration or its data cannot be used; nothing was asked.
         StoppedEarly: budget, interrupt, a provider's refusal; everything paid for is stored, ``resume`` carries on.
     """
-    return _in_any_loop(
+    return in_any_loop(
         run_async(config, run_id=run_id, runs_dir=runs_dir, limit=limit, budget_usd=budget_usd, yes=yes, **options)
     )
 
@@ -166,7 +167,7 @@ def resume(
     Raises:
         InputError, StoppedEarly: as :func:`run`.
     """
-    return _in_any_loop(resume_async(run, runs_dir=runs_dir, budget_usd=budget_usd, **options))
+    return in_any_loop(resume_async(run, runs_dir=runs_dir, budget_usd=budget_usd, **options))
 
 
 def replay(
@@ -183,10 +184,10 @@ def replay(
     """
     from pipeline.runs.replay import replay_async
 
-    return _in_any_loop(replay_async(source, out=out, runs_dir=runs_dir, **options))
+    return in_any_loop(replay_async(source, out=out, runs_dir=runs_dir, **options))
 
 
-def _in_any_loop(work: Coroutine[Any, Any, T]) -> T:
+def in_any_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end: here, or in a thread of its own where this thread's loop is already running."""
     try:
         asyncio.get_running_loop()

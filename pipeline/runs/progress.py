@@ -7,9 +7,9 @@ import contextlib
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from pipeline.runs.call_log import CallTotals
+from pipeline.runs.call_log import CallLog
 
 if TYPE_CHECKING:
     from pipeline.models.gateway import Gateway
@@ -32,7 +32,7 @@ class Progress:
     """Watches the call log and the gateway while a collection runs.
 
     Args:
-        totals: the log's running totals.
+        log: counts what is done.
         planned: stage → calls the plan expects.
         gateway: what is in flight, waiting and why.
         quiet: print nothing.
@@ -41,19 +41,18 @@ class Progress:
 
     def __init__(
         self,
-        totals: CallTotals,
+        log: CallLog,
         planned: Mapping[str, int],
         gateway: Gateway,
         *,
         quiet: bool = False,
         stream: TextIO | None = None,
     ) -> None:
-        self._totals, self._planned, self._gateway = totals, planned, gateway
+        self._log, self._planned, self._gateway = log, planned, gateway
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._began = time.monotonic()
-        self._done_before = self._done()
-        self._cost_before = totals.cost_usd
+        self._cost_before = log.totals.cost_usd
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Progress:
@@ -67,24 +66,17 @@ class Progress:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    def _done(self) -> int:
-        return sum(stage.calls for stage in self._totals.stages.values())
-
     def line(self) -> str:
         """Where the run is, in one line."""
-        done, planned = self._done(), sum(self._planned.values())
+        totals = self._log.totals
+        done, planned = sum(self._log.seen.values()), sum(self._planned.values())
         elapsed = time.monotonic() - self._began
-        rate = (done - self._done_before) / elapsed if elapsed > 0 else 0.0
+        rate = done / elapsed if elapsed > 0 else 0.0
         left = max(planned - done, 0)
         status = self._gateway.status()
-        failed = sum(stage.failed for stage in self._totals.stages.values())
-        parts = [
-            f"{done}/{planned} calls",
-            f"{rate:.0f}/s",
-            f"{self._totals.tokens} tokens",
-            self._money(done, planned),
-        ]
-        parts.append(f"{status.in_flight} in flight")
+        failed = sum(stage.failed for stage in totals.stages.values())
+        parts = [f"{done}/{max(planned, done)} calls", f"{rate:.0f}/s", f"{totals.tokens} tokens"]
+        parts += [self._money(done, left), f"{status.in_flight} in flight"]
         if failed:
             parts.append(f"{failed} failed")
         if status.retrying:
@@ -95,13 +87,13 @@ class Progress:
             parts.append(f"about {_duration(left / rate)} left")
         return " · ".join(part for part in parts if part)
 
-    def _money(self, done: int, planned: int) -> str:
-        spent = self._totals.cost_usd
-        answered = done - self._done_before
-        fresh = spent - self._cost_before
-        if not spent and not fresh:
+    def _money(self, done: int, left: int) -> str:
+        """Money spent, and the forecast if the rest costs as much a call as this session's calls did."""
+        spent = self._log.totals.cost_usd
+        if not spent:
             return ""
-        forecast = spent + fresh / answered * max(planned - done, 0) if answered > 0 else spent
+        fresh = spent - self._cost_before
+        forecast = spent + (fresh / done * left if done else 0.0)
         return f"${spent:.4f} of about ${forecast:.4f}"
 
     async def _plain(self) -> None:
@@ -122,7 +114,6 @@ class Progress:
         with Live(console=console, refresh_per_second=4, transient=True) as live:
             while True:
                 for stage, task in tasks.items():
-                    counted: Any = self._totals.stages.get(stage)
-                    bars.update(task, completed=counted.calls if counted else 0)
+                    bars.update(task, completed=self._log.seen[stage])
                 live.update(Group(bars, Text(self.line(), style="dim", overflow="ellipsis", no_wrap=True)))
                 await asyncio.sleep(_LIVE_EVERY_S)

@@ -30,7 +30,7 @@ class TableSchema:
     @property
     def reason_columns(self) -> tuple[str, ...]:
         """The columns that hold a reason of the closed list."""
-        return tuple(column for column in self.columns if column.endswith("_reason"))
+        return tuple(c for c in self.columns if c.endswith("_reason") and c != "finish_reason")
 
 
 _TEXT, _INT, _REAL, _FLAG = pl.String(), pl.Int32(), pl.Float64(), pl.Boolean()

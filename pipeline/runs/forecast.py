@@ -1,0 +1,176 @@
+"""What a run would do: calls, tokens and money by stage, role and model, and what is cached already."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.collection.collector import Collector
+from pipeline.collection.stages import PlannedCalls, plan_calls
+from pipeline.models.budget import Budget
+from pipeline.models.cache import ReplyCache, default_cache_dir
+from pipeline.models.gateway import Gateway
+from pipeline.models.pricing import find_price, reply_cost
+from pipeline.models.stopping import RunStopped
+from pipeline.models.types import CallRecord, Usage
+from pipeline.runs.setup import Prepared
+
+__all__ = ["Forecast", "StageForecast", "forecast_async", "forecast_run"]
+
+ASSUMED_CHAIN_TOKENS = 250.0
+ASSUMED_JSON_TOKENS = 60.0
+_CHAINS = ("answer", "anchor", "auxiliary", "candidates", "episode")
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StageForecast:
+    """One stage, role and model.
+
+    Attributes:
+        stage, role, model: what is asked of whom.
+        calls: planned, repairs as frequent as in the replies at hand included.
+        cached: of them answered already.
+        prompt_tokens, completion_tokens: of the calls still to make.
+        cost_usd: of the calls still to make; None where the price is unknown.
+        measured: whether lengths come from replies at hand (a pilot) or from plain assumptions.
+    """
+
+    stage: str
+    role: str
+    model: str
+    calls: int
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A whole run."""
+
+    items: int
+    stages: tuple[StageForecast, ...]
+
+    @property
+    def calls(self) -> int:
+        """Planned calls."""
+        return sum(stage.calls for stage in self.stages)
+
+    @property
+    def cached(self) -> int:
+        """Calls answered already."""
+        return sum(stage.cached for stage in self.stages)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the calls still to make."""
+        return sum(stage.prompt_tokens + stage.completion_tokens for stage in self.stages)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """USD of the calls still to make; None where any price is unknown."""
+        costs = [stage.cost_usd for stage in self.stages]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``auxeval plan --json`` prints it."""
+        totals = {"calls": self.calls, "cached": self.cached, "tokens": self.tokens, "cost_usd": self.cost_usd}
+        return {"items": self.items, **totals, "stages": [asdict(stage) for stage in self.stages]}
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Replies at hand for one stage, role and model."""
+
+    calls: int = 0
+    repairs: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached_prompt: int = 0
+
+
+def forecast_run(prepared: Prepared, cache_dir: Path | None = None) -> Forecast:
+    """:func:`forecast_async`, also inside a running event loop."""
+    from pipeline.runs.interface import in_any_loop
+
+    return in_any_loop(forecast_async(prepared, cache_dir))
+
+
+async def forecast_async(prepared: Prepared, cache_dir: Path | None = None) -> Forecast:
+    """Walk the run over the cache alone, count what is answered, and price the rest.
+
+    A pilot (``auxeval run CONFIG --limit 20``) leaves its replies in the cache; their lengths and their share of
+    repairs are what the rest is forecast from. Without any reply, chains count 250 tokens and verdicts 60.
+    """
+    seen = await _walk(prepared, cache_dir or default_cache_dir())
+    lengths = {
+        (stage, model): found.completion / (found.calls + found.repairs)
+        for (stage, _, model), found in seen.items()
+        if found.calls
+    }
+    planned = plan_calls(prepared.config, prepared.benchmark, prepared.prompts, reply_tokens=lengths)
+    stages = tuple(_stage(entry, seen.get((entry.stage, entry.role, entry.model)), prepared) for entry in planned)
+    return Forecast(len(prepared.benchmark.items), stages)
+
+
+def _stage(entry: PlannedCalls, found: _Seen | None, prepared: Prepared) -> StageForecast:
+    calls, cached = entry.calls, 0
+    measured = found is not None and found.calls > 0
+    if found is not None and measured:
+        cached = min(found.calls, entry.calls)
+        share = 1 + found.repairs / found.calls
+        replies = found.calls + found.repairs
+        calls = round(entry.calls * share)
+        prompt, completion = found.prompt / replies, found.completion / replies
+        cheap = found.cached_prompt / replies
+        fresh = (entry.calls - cached) * share
+        cached = round(cached * share)
+    else:
+        prompt = entry.prompt_tokens / max(entry.calls, 1)
+        completion = ASSUMED_CHAIN_TOKENS if entry.stage in _CHAINS else ASSUMED_JSON_TOKENS
+        cheap, fresh = 0.0, float(entry.calls)
+    usage = Usage(round(prompt * fresh), round(completion * fresh), round(cheap * fresh))
+    price = find_price(prepared.specs[entry.model])
+    cost = reply_cost(price.price if price else None, usage) if fresh else 0.0
+    return StageForecast(
+        entry.stage, entry.role, entry.model, calls, cached, usage.prompt, usage.completion, cost, measured
+    )
+
+
+async def _walk(prepared: Prepared, cache_dir: Path) -> Mapping[_Key, _Seen]:
+    """What the cache answers of this run; nothing is asked."""
+    if not cache_dir.exists():
+        return {}
+    seen: dict[_Key, _Seen] = {}
+
+    def record(call: CallRecord) -> None:
+        if call.state != "cached":
+            return
+        found = seen.setdefault((call.label.stage, call.label.role, call.model), _Seen())
+        if (call.label.part or "").endswith("repair"):
+            found.repairs += 1
+        else:
+            found.calls += 1
+        found.prompt += call.usage.prompt
+        found.completion += call.usage.completion
+        found.cached_prompt += call.usage.cached
+
+    lenient = prepared.config.model_copy(update={"stage_failure_limit": 1.0})
+    with ReplyCache(cache_dir) as cache:
+        gateway = Gateway(prepared.specs, cache=cache, budget=Budget(), record=record, offline=True)
+        async with gateway:
+            collector = Collector(
+                lenient, prepared.benchmark, prepared.labeled, gateway, prepared.prompts, lambda row: None
+            )
+            try:
+                await collector.run()
+            except RunStopped:
+                await asyncio.sleep(0)
+    return seen
