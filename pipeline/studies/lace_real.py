@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pipeline.studies import real_robustness
 from pipeline.studies.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace_methods import LABELS
 from pipeline.studies.real_splits import ADAPTIVE, BUDGETS, cell_pool, method_value, methods_for, profile_error, split
-from pipeline.studies.real_tables import RealCell, load_cells
+from pipeline.studies.real_tables import RealCell, is_known, load_cells
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
@@ -24,6 +25,7 @@ __all__ = ["main_errors", "study"]
 NAMES: Mapping[str, str] = {**LABELS, ADAPTIVE: "LACE, adaptive rule"}
 NAMES = {**NAMES, "lace": "LACE (paper's rule)"}
 Errors = dict[str, list[list[float]]]
+INTERVAL_NOTE = ("[95% Monte Carlo interval], paired delta method; nested budgets of a cell are treated jointly",)
 
 
 def main_errors(cell: RealCell, reps: int, rng: np.random.Generator) -> Errors:
@@ -61,17 +63,15 @@ def replicate_errors(payload: tuple[str, RealCell, int], rng: np.random.Generato
 
 
 def run(options: StudyOptions) -> StudyResult:
-    """Every part on every cell of the table, then the tables of the paper."""
+    """Every part on every cell of the table, or of every known table of a folder, then the tables of the paper."""
     assert options.table is not None
     reps = options.reps or study.default_reps
-    cells = load_cells(Path(options.table), options.columns)
-    cells = [cell for cell in cells if len(cell.y) > BUDGETS[0] and float(np.ptp(cell.y)) > 0.0]
-    if not cells:
-        raise DataError(f"{options.table}: no target has more than {BUDGETS[0]} rows and outcomes that differ")
-    sizes = {"main": reps, "families": reps, "grid": max(2, 2 * reps // 5), "tuned": max(2, reps // 5)}
+    tables = _usable_cells(Path(options.table), options)
+    sizes = {"main": reps, "families": reps, "grid": max(2, 2 * reps // 5), "tuned": max(2, reps // 10)}
     sizes |= {"kernels": reps, "stratified": reps}
     tasks = {
         f"{part}/{cell.name}": (part, cell, sizes[part])
+        for cells in tables.values()
         for part in _PARTS
         for cell in cells
         if (part != "kernels" or cell.levels is not None) and (part != "grid" or cell.kind != "categorical")
@@ -87,26 +87,67 @@ def run(options: StudyOptions) -> StudyResult:
         progress=options.progress,
         label="parts of cells",
     )
-    parts: dict[str, dict[str, Errors]] = {
-        part: {cell.name: found[f"{part}/{cell.name}"] for cell in cells if f"{part}/{cell.name}" in found}
-        for part in _PARTS
-    }
-    stem = Path(options.table).name.split(".")[0]
+    results, figures, mains = [], {}, {}
+    for stem, cells in tables.items():
+        parts: dict[str, dict[str, Errors]] = {
+            part: {cell.name: found[f"{part}/{cell.name}"] for cell in cells if f"{part}/{cell.name}" in found}
+            for part in _PARTS
+        }
+        mains[stem] = parts["main"]
+        results += _tables(stem, cells, parts, sizes)
+        figures[f"lace-real-{stem}"] = _figure(parts["main"], stem)
+    if len(tables) > 1:
+        results.insert(0, _summary(mains))
+    sizes_of = [len(cell.y) for cells in tables.values() for cell in cells]
     return StudyResult(
-        f"{study.title}: {stem}",
-        tuple(_tables(parts, sizes)),
-        {f"lace-real-{stem}": _figure(parts["main"], stem)},
+        study.title,
+        tuple(results),
+        figures,
         (
-            f"{len(cells)} cells (targets × axes) of {min(len(c.y) for c in cells)} to {max(len(c.y) for c in cells)} "
-            f"items; {reps} nested splits per cell, seed {options.seed}; ablations {sizes['families']}, grid "
-            f"{sizes['grid']}, within-L tuning {sizes['tuned']} splits.",
+            f"{len(sizes_of)} cells (target × axis) of {min(sizes_of)} to {max(sizes_of)} items; {reps} nested splits "
+            f"per cell, seed {options.seed}; grid {sizes['grid']}, within-L tuning {sizes['tuned']} splits.",
             "Target: the full-pool gold profile of each cell (Gaussian, h0, 20 points from the 5th to the 95th "
             "percentile; levels for categories). RE above 1 means a smaller mean squared error than labels alone.",
-            "Signals: "
-            + "; ".join(f"{name}: {len(columns)}" for name, columns in cells[0].families.items())
-            + ". Standardised over each pool; missing values filled with an indicator.",
+            "Signals are standardised over each pool; missing values are filled, with an indicator.",
+            "RE says nothing of intervals: plug-ins trade a bias that does not shrink with n for a small variance.",
             "Methods that need distances (Local PPI, PPCI, StratPPI) have no value on categories.",
         ),
+    )
+
+
+def _usable_cells(path: Path, options: StudyOptions) -> dict[str, list[RealCell]]:
+    """Table name to its cells, without targets that are too small or constant."""
+    files = [file for file in sorted(path.iterdir()) if is_known(file)] if path.is_dir() else [path]
+    found = {}
+    for file in files:
+        cells = load_cells(file, options.columns)
+        kept = [cell for cell in cells if len(cell.y) > BUDGETS[0] and float(np.ptp(cell.y)) > 0.0]
+        if kept:
+            found[file.name.split(".")[0]] = kept
+    if not found:
+        raise DataError(f"{path}: no target has more than {BUDGETS[0]} rows and outcomes that differ")
+    return found
+
+
+def _summary(mains: Mapping[str, Mapping[str, Errors]]) -> ResultTable:
+    """Geometric-mean RE over budgets and cells, by table and axis."""
+    groups: dict[str, dict[str, Errors]] = {}
+    for parts in mains.values():
+        for name, errors in parts.items():
+            groups.setdefault(name.rsplit("/", 1)[0], {})[name] = errors
+    methods = list(dict.fromkeys(m for parts in groups.values() for errors in parts.values() for m in errors))
+    rows: list[tuple[Cell, ...]] = []
+    for method in methods[1:]:
+        cells: list[Cell] = [NAMES[method]]
+        for parts in groups.values():
+            ratios = _ratios(parts, "naive", method)
+            known = [ratios[n] for n in BUDGETS]
+            cells.append("/".join(f"{geometric_mean(part).value:.2f}" for part in known) if known[0] else None)
+        rows.append(tuple(cells))
+    return ResultTable(
+        f"Summary: RE at n = {'/'.join(map(str, BUDGETS))}, geometric mean over targets, by table and axis",
+        ("Estimator", *(f"{name} ({len(parts)})" for name, parts in groups.items())),
+        tuple(rows),
     )
 
 
@@ -122,8 +163,16 @@ def _ratios(parts: Mapping[str, Errors], reference: str, variant: str) -> dict[i
     }
 
 
-def _tables(parts: Mapping[str, Mapping[str, Errors]], sizes: Mapping[str, int]) -> list[ResultTable]:
-    tables = [_overall("Relative efficiency, geometric mean over cells (as Table 2)", parts["main"])]
+def _tables(
+    stem: str, cells: Sequence[RealCell], parts: Mapping[str, Mapping[str, Errors]], sizes: Mapping[str, int]
+) -> list[ResultTable]:
+    families = "; ".join(f"{name} ({len(columns)})" for name, columns in cells[0].families.items())
+    tables = [
+        replace(
+            _overall("relative efficiency, geometric mean over cells (as Table 2)", parts["main"]),
+            notes=(f"signal families: {families}", *INTERVAL_NOTE),
+        )
+    ]
     tables.append(_per_cell(parts["main"]))
     tables.append(_families(parts["families"]))
     if parts["grid"]:
@@ -133,7 +182,7 @@ def _tables(parts: Mapping[str, Mapping[str, Errors]], sizes: Mapping[str, int])
     if parts["kernels"]:
         tables.append(_kernels(parts["kernels"]))
     tables.append(_stratified(parts["stratified"]))
-    return tables
+    return [replace(table, title=f"[{stem}] {table.title}") for table in tables]
 
 
 def _overall(title: str, parts: Mapping[str, Errors]) -> ResultTable:
@@ -158,7 +207,7 @@ def _overall(title: str, parts: Mapping[str, Errors]) -> ResultTable:
         title,
         ("Estimator", *(f"n = {n}" for n in BUDGETS), "Overall", "Worst cell", "Below 1"),
         tuple(rows),
-        ("[95% Monte Carlo interval], paired delta method; nested budgets of a cell are treated jointly",),
+        INTERVAL_NOTE,
         digits=2,
     )
 
@@ -287,7 +336,7 @@ _SHOWN = ("global_cv", "per_signal_cv", "aug_plugin", "scalar_cv", "plugin_multi
 study = Study(
     name="lace-real",
     title="LACE on a real table (protocol of section 5.3 and appendix H.1)",
-    summary="The protocol of section 5.3 on a real table with full gold, with all ablations. Needs TABLE.",
+    summary="The protocol of section 5.3 on a real table (or a folder of known ones), with all ablations.",
     run=run,
     default_reps=100,
     needs_table=True,

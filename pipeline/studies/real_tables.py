@@ -16,7 +16,7 @@ from pipeline.errors import DataError
 from pipeline.estimators.signals import fill_missing_signals, standardize_signals
 from pipeline.studies.registry import TableColumns
 
-__all__ = ["RealCell", "load_cells"]
+__all__ = ["RealCell", "is_known", "load_cells"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["continuous", "ordinal", "categorical"]
@@ -61,6 +61,11 @@ class _Adapter:
     axes: Mapping[str, Kind]
     target: str = "model"
     prepare: Callable[[pl.DataFrame, Path], pl.DataFrame] = field(default=lambda frame, _path: frame)
+
+
+def is_known(path: Path) -> bool:
+    """Whether ``load_cells`` recognises the file by its name."""
+    return path.is_file() and any(path.name.startswith(prefix) for prefix in _ADAPTERS)
 
 
 def load_cells(path: Path, columns: TableColumns) -> list[RealCell]:

@@ -133,9 +133,13 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
     ),
     "lace-b": ("pipeline.studies.lace_discrete:study_b", "Table 31: setting B over random designs, ten methods."),
     "lace-c": ("pipeline.studies.lace_discrete:study_c", "Table 32: setting C over random designs, ten methods."),
+    "lace-coverage": (
+        "pipeline.studies.coverage:study",
+        "Coverage at n = 50, 100, 200 on settings B, C and the repeated-pool design, both targets, both rules.",
+    ),
     "lace-real": (
         "pipeline.studies.lace_real:study",
-        "The protocol of section 5.3 on a real table with full gold, with all ablations. Needs TABLE.",
+        "The protocol of section 5.3 on a real table (or a folder of known ones), with all ablations.",
     ),
     "lace-repeated-pool": (
         "pipeline.studies.lace_repeated_pool:study",
