@@ -46,11 +46,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.models.cache import ReplyCache
+from pipeline.models.entries import Entry
 from pipeline.models.simulated.reading import read_request
 from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import RawReply, Transport, TransportError
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "MemoryCache",
     "Script",
     "ScriptError",
     "ScriptedCall",
@@ -225,6 +228,48 @@ def a_label(stage: str = "answer", item: str = "item", role: str = "target", **m
     return CallLabel(stage=stage, item=item, role=role, **more)
 
 
+class MemoryCache(ReplyCache):
+    """A cache that ends with the process: for simulations in which nothing is worth keeping."""
+
+    def __init__(self) -> None:
+        self.directory = Path("memory")
+        self._entries: dict[str, Entry] = {}
+        self._notes: dict[str, dict[str, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def free_bytes(self) -> int:
+        """As if there were no end of it."""
+        return 2**62
+
+    def get(self, key: str) -> Entry | None:
+        """The entry of a request key, or None."""
+        return self._entries.get(key)
+
+    def add_many(self, entries: Sequence[Entry]) -> list[bool]:
+        """Keep entries; False for those whose key was there before."""
+        return [self._entries.setdefault(entry.key, entry) is entry for entry in entries]
+
+    def note(self, name: str) -> dict[str, Any] | None:
+        """A small document kept beside the entries, or None."""
+        return self._notes.get(name)
+
+    def set_note(self, name: str, document: dict[str, Any]) -> None:
+        """Keep a small document, replacing the one before."""
+        self._notes[name] = document
+
+    def sync_fully(self) -> None:
+        """Nothing to sync."""
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry in the order of writing."""
+        yield from self._entries.values()
+
+
 @contextlib.asynccontextmanager
 async def scripted_gateway(
     scripts: Mapping[str, Script], *, folder: str | Path, specs: Mapping[str, ModelSpec] | None = None
@@ -237,7 +282,6 @@ async def scripted_gateway(
         specs: the entries (they need no keys); by default one per script, with its name as model string.
     """
     from pipeline.models.budget import Budget
-    from pipeline.models.cache import ReplyCache
     from pipeline.models.gateway import Gateway
 
     given = specs or {name: ModelSpec(name, name) for name in scripts}

@@ -1,0 +1,229 @@
+"""Coverage of the offline run's intervals: many seeds of the simulated world, each a whole run kept in memory.
+
+    python benchmarks/coverage_embedded.py --seeds 200 --out docs/studies/embedded-coverage.txt
+
+Every seed writes its own problems, world and draw of 50 labels, and goes through the collector, the gateway and the
+estimation of a real run. Finished seeds are kept beside the output, so that a second start carries on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline.collection.collector import Collector
+from pipeline.config import RunConfig
+from pipeline.models.budget import Budget
+from pipeline.models.gateway import Gateway
+from pipeline.models.simulated import simulated_transports, simulation_settings
+from pipeline.report.document import EstimateSet
+from pipeline.runs.estimation import estimate_run
+from pipeline.runs.frames import RunTables
+from pipeline.runs.setup import Prepared, default_config, prepare
+from pipeline.tables.schemas import TABLES, items_schema
+from pipeline.tables.signals import assemble_signals
+from pipeline.tables.store import RowSpool, write_frame, write_rows
+from pipeline.testing import MemoryCache
+
+NOMINAL = 0.95
+MEANS = ("naive", "one_step", "one_step_paper", "one_step_pool", "lace")
+OF_THE_LAW = frozenset({"naive", "one_step", "one_step_paper"})
+"""Methods whose interval is for the expected accuracy over all problems of this kind; the others' is for the pool."""
+LEVELS = (1, 2, 3, 4, 5)
+HEAD = """Coverage of 95 % intervals over seeds of the simulated world (simulated models, embedded benchmark).
+Each seed: its own 200 problems, difficulties and replies, 50 of them labeled.
+naive, one_step and one_step_paper: for the expected accuracy over all problems of this kind;
+one_step_pool, lace and lace_gap: for the mean over the 200 problems; lace_profile: for their smoothed profile.
+"""
+
+
+def expected_accuracy(ability: float) -> float:
+    """E φ over problems of the embedded kind: equal shares of five levels, item effects N(0, 0.7²)."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    return float(np.mean([weights @ (1 / (1 + np.exp(0.8 * (level - 3) + 0.7 * nodes - ability))) for level in LEVELS]))
+
+
+def config_of(seed: int, coupling: str, draws: int) -> RunConfig:
+    """The embedded default with another seed."""
+    config = default_config()
+    design = config.design.model_copy(update={"coupling": coupling, "draws": draws})
+    return config.model_copy(update={"seed": seed, "design": design})
+
+
+async def collect(prepared: Prepared, folder: Path) -> None:
+    """Ask everything through the real gateway, with a cache in memory; write every table but signals."""
+    specs = prepared.specs
+    gateway = Gateway(
+        specs,
+        cache=MemoryCache(),
+        budget=Budget(),
+        record=lambda record: None,
+        transports=simulated_transports(prepared.world, specs.values()),
+    )
+    with RowSpool(folder / "spool") as spool:
+        collector = Collector(
+            prepared.config,
+            prepared.benchmark,
+            prepared.labeled,
+            gateway,
+            prepared.prompts,
+            lambda row: spool.add(row.table, asdict(row)),
+        )
+        async with gateway:
+            await collector.run()
+        spool.write(folder, [schema for name, schema in TABLES.items() if name != "items"])
+
+
+def estimates(prepared: Prepared, folder: Path, labeled: Collection[str]) -> EstimateSet:
+    """What the run estimates when these items are labeled."""
+    rows = (
+        {**asdict(item), "choices": None, "labeled": item.item_id in labeled, "split": "test"}
+        for item in prepared.benchmark.items
+    )
+    kind = prepared.benchmark.profile_kind
+    write_rows(folder, items_schema(kind), rows)
+    tables, config = RunTables(folder), prepared.config
+    frame, schema = assemble_signals(
+        tables.items,
+        tables.responses,
+        tables.preferences,
+        tables.scores,
+        targets=config.roles.targets,
+        missing_reply=config.missing_reply,
+        kind=kind,
+    )
+    write_frame(folder, schema, frame)
+    return estimate_run(config, RunTables(folder))
+
+
+def one_seed(seed: int, coupling: str, draws: int) -> list[dict[str, Any]]:
+    """Every interval of one run beside what it is to cover."""
+    prepared = prepare(config_of(seed, coupling, draws))
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
+        folder = Path(name)
+        asyncio.run(collect(prepared, folder))
+        got = estimates(prepared, folder, prepared.labeled)
+        full = estimates(prepared, folder, {item.item_id for item in prepared.benchmark.items})
+    records = []
+    for target, methods in got.targets.items():
+        entry = prepared.config.model_entry(target)
+        law = expected_accuracy(simulation_settings(entry.model, entry.simulate).ability)
+        pool: Any = full.targets[target]["gold_all"].value
+        for method in MEANS:
+            truth = law if method in OF_THE_LAW else float(pool)
+            records.append(_record(seed, target, method, methods[method], truth))
+        records += _profile_records(seed, target, methods["lace_profile"], full.targets[target]["lace_profile"])
+    truths = {(gap.a, gap.b, gap.method): gap.estimate for gap in full.gaps}
+    for gap in got.gaps:
+        if gap.method == "lace_gap":
+            truth = truths[gap.a, gap.b, gap.method].value
+            records.append(_record(seed, f"{gap.a} - {gap.b}", gap.method, gap.estimate, float(truth)))
+    return records
+
+
+def _record(seed: int, target: str, method: str, estimate: Any, truth: float) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        "target": target,
+        "method": method,
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "truth": truth,
+    }
+
+
+def _profile_records(seed: int, target: str, profile: Any, full: Any) -> Iterator[dict[str, Any]]:
+    for place, at in enumerate(profile.at):
+        yield {
+            "seed": seed,
+            "target": target,
+            "method": f"lace_profile at {float(at):g}",
+            "value": float(profile.value[place]),
+            "low": float(profile.low[place]),
+            "high": float(profile.high[place]),
+            "truth": float(full.value[place]),
+        }
+
+
+def summary(records: list[dict[str, Any]]) -> str:
+    """Coverage by method and target, with the exact 99 % interval of a coverage estimated from so many seeds."""
+    names = f"{'target':<16}{'method':<20}{'seeds':>6}{'coverage':>10}{'99 % interval':>18}"
+    lines = [f"{names}{'width':>8}{'bias':>9}{'RMSE':>8}"]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in records:
+        groups.setdefault((record["target"], record["method"]), []).append(record)
+    for (target, method), rows in groups.items():
+        hits = sum(row["low"] <= row["truth"] <= row["high"] for row in rows)
+        errors = np.array([row["value"] - row["truth"] for row in rows])
+        width = float(np.mean([row["high"] - row["low"] for row in rows]))
+        low, high = clopper_pearson(hits, len(rows), 0.99)
+        mark = "" if high >= NOMINAL else "  below nominal"
+        lines.append(
+            f"{target:<16}{method:<20}{len(rows):>6}{hits / len(rows):>10.3f}{f'[{low:.3f}, {high:.3f}]':>18}"
+            f"{width:>8.3f}{errors.mean():>+9.4f}{math.sqrt(float(np.mean(errors**2))):>8.4f}{mark}"
+        )
+    return "\n".join(lines)
+
+
+def clopper_pearson(hits: int, count: int, level: float) -> tuple[float, float]:
+    """The exact interval of a binomial share."""
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, count - hits, 1 - tail)) if hits < count else 1.0
+    return low, high
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--coupling", choices=("independent", "episode"), default="independent")
+    parser.add_argument("--out", type=Path, default=None)
+    given = parser.parse_args()
+    partial = given.out.with_suffix(".partial.jsonl") if given.out else None
+    done: dict[int, list[dict[str, Any]]] = {}
+    if partial and partial.exists():
+        for line in partial.read_text("utf-8").splitlines():
+            rows = json.loads(line)
+            done[rows[0]["seed"]] = rows
+    started, fresh = time.perf_counter(), 0
+    for seed in range(given.seeds):
+        if seed in done:
+            continue
+        done[seed] = one_seed(seed, given.coupling, given.draws)
+        fresh += 1
+        if partial:
+            with partial.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(done[seed]) + "\n")
+        pace = (time.perf_counter() - started) / fresh
+        print(f"\rseed {seed + 1}/{given.seeds}, {pace:.1f} s each", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    command = (
+        f"python benchmarks/coverage_embedded.py --seeds {given.seeds} --draws {given.draws}"
+        f" --coupling {given.coupling}"
+    )
+    text = f"{HEAD}\n$ {command}\n\n{summary([row for seed in range(given.seeds) for row in done[seed]])}\n"
+    if given.out:
+        given.out.write_text(text, "utf-8")
+        if partial:
+            partial.unlink(missing_ok=True)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
