@@ -17,7 +17,7 @@ from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.setup import Prepared, prepare, resolve_config
 
-__all__ = ["RunResult", "in_any_loop", "load_run", "replay", "result_of", "resume", "run", "run_async"]
+__all__ = ["RunResult", "in_any_loop", "load_env_file", "load_run", "replay", "result_of", "resume", "run", "run_async"]
 
 T = TypeVar("T")
 ConfigLike = RunConfig | Mapping[str, Any] | str | Path | None
@@ -72,7 +72,7 @@ async def run_async(
     command: str = "pipeline.run",
 ) -> RunResult:
     """Collect, assemble, estimate, report. See :func:`run`."""
-    _load_env_file()
+    load_env_file()
     resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
     directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
     with directory.locked():
@@ -95,7 +95,7 @@ async def resume_async(
     command: str = "pipeline.resume",
 ) -> RunResult:
     """Carry a run on. See :func:`resume`."""
-    _load_env_file()
+    load_env_file()
     directory = find_run(run, Path(runs_dir))
     with directory.locked():
         config = resolve_config(directory.config(), budget_usd=budget_usd)
@@ -210,7 +210,7 @@ def in_any_loop(work: Coroutine[Any, Any, T]) -> T:
     return outcome[0]
 
 
-def _load_env_file() -> None:
+def load_env_file() -> None:
     """Variables of ``.env`` in the working directory; what the environment already has wins."""
     from dotenv import load_dotenv
 

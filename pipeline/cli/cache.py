@@ -1,0 +1,111 @@
+"""``auxeval cache``: care of the response cache; it is pruned only when asked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pipeline.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from pipeline.models.cache import ReplyCache
+
+__all__ = ["command"]
+
+cache_dir_option = click.option(
+    "--cache-dir", type=click.Path(path_type=Path), help="The cache (default: AUXEVAL_CACHE_DIR, else .auxeval/cache)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.group()
+def command() -> None:
+    """Care of the response cache: paid replies, kept until you prune them."""
+
+
+def _open(cache_dir: Path | None, *, must_exist: bool = True) -> ReplyCache:
+    from pipeline.errors import InputError
+    from pipeline.models.cache import ReplyCache, default_cache_dir
+
+    folder = cache_dir or default_cache_dir()
+    if must_exist and not folder.is_dir():
+        raise InputError(f"{folder}: no cache here; AUXEVAL_CACHE_DIR or --cache-dir names another place")
+    return ReplyCache(folder)
+
+
+@command.command()
+@cache_dir_option
+@json_option
+def stats(cache_dir: Path | None, as_json: bool) -> None:
+    """How many replies, of which models, how large, what they cost."""
+    with _open(cache_dir) as cache:
+        found = cache.stats()
+        place = str(cache.directory)
+    if as_json:
+        print_json({"schema": 1, "cache": place, **asdict(found)})
+        return
+    click.echo(f"cache    {place}")
+    click.echo(f"replies  {found.entries} ({found.bytes_on_disk / 2**20:.1f} MiB on disk, {found.damaged} set aside)")
+    if found.entries:
+        click.echo(f"cost     ${found.cost_usd:.4f} (replies whose price was known)")
+        click.echo(f"from     {found.oldest} to {found.newest}")
+        rows = [[model, str(count)] for model, count in sorted(found.by_model.items(), key=lambda row: -row[1])]
+        print_table("", ["model", "replies"], rows, numeric=(1,))
+
+
+@command.command()
+@cache_dir_option
+@json_option
+@click.pass_context
+def verify(context: click.Context, cache_dir: Path | None, as_json: bool) -> None:
+    """Read every reply and check it; exit 2 if any is damaged (a damaged one counts as never answered)."""
+    with _open(cache_dir) as cache:
+        report = cache.verify()
+    if as_json:
+        print_json({"schema": 1, **asdict(report), "ok": report.ok})
+    else:
+        click.echo(f"{report.entries} replies read, {len(report.damaged)} damaged")
+        for key, problem in report.damaged[:20]:
+            click.echo(f"  {key[:16]}…  {problem}")
+    if not report.ok:
+        context.exit(2)
+
+
+@command.command("import")
+@click.argument("cassette", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@cache_dir_option
+@json_option
+def import_cassette(cassette: Path, cache_dir: Path | None, as_json: bool) -> None:
+    """Add the replies of CASSETTE (auxeval export) to the cache; each line is checked."""
+    from pipeline.models.cassette import import_cassette as read_into
+
+    with _open(cache_dir, must_exist=False) as cache:
+        report = read_into(cassette, cache)
+    if as_json:
+        print_json({"schema": 1, "added": report.added, "known": report.known})
+    else:
+        click.echo(f"{report.added} replies added, {report.known} were there already")
+
+
+@command.command()
+@cache_dir_option
+@click.option("--model", help="Only replies of this model string.")
+@click.option("--before", metavar="DATE", help="Only replies older than this UTC date (YYYY-MM-DD).")
+@click.option("--yes", "-y", is_flag=True, help="Do it; without, only say what would go.")
+def prune(cache_dir: Path | None, model: str | None, before: str | None, yes: bool) -> None:
+    """Remove replies for good. What they cost must be paid again if they are needed again."""
+    if model is None and before is None:
+        raise click.UsageError("say which replies: --model, --before, or both")
+    with _open(cache_dir) as cache:
+        chosen = [
+            entry.key
+            for entry in cache.entries()
+            if (model is None or entry.request.model == model) and (before is None or entry.reply.at[:10] < before)
+        ]
+        if yes:
+            click.echo(f"{cache.remove(chosen)} replies removed")
+        else:
+            click.echo(f"{len(chosen)} replies would be removed; --yes removes them")

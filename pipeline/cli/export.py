@@ -1,0 +1,28 @@
+"""``auxeval export``: the responses of a run as one portable file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipeline.cli.output import print_json, runs_dir_option
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("run")
+@click.argument("cassette", type=click.Path(dir_okay=False, path_type=Path))
+@runs_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(run: str, cassette: Path, runs_dir: str, as_json: bool) -> None:
+    """Write every recorded response of RUN to CASSETTE (.jsonl.gz); auxeval replay CASSETTE needs nothing else."""
+    from pipeline.runs.cassettes import export_run
+    from pipeline.runs.directory import find_run
+
+    count = export_run(find_run(run, Path(runs_dir)), cassette)
+    if as_json:
+        print_json({"schema": 1, "cassette": str(cassette), "responses": count})
+    else:
+        click.echo(f"{count} responses written to {cassette}")
