@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,7 @@ def gaussian_targets(mu: ArrayLike, sigma: float, j: int, n: int) -> FloatArray:
         below, density = ndtr(z), np.exp(-(z**2) / 2.0) * (weight / (scale * np.sqrt(2.0 * np.pi)))
         centre = pools.mean(axis=0)
         out[start : start + rows] = centre
-        for m in range(len(pools)):
-            products = _mean_products(np.delete(below, m, axis=0), size - 1)
+        for m, products in enumerate(_products_of_others(below, size - 1)):
             chance = np.einsum("px,px->p", products, density[m]) * size / len(pools)
             out[start : start + rows] += chance * (pools[m] - centre)
     return out
@@ -111,6 +111,20 @@ def _gaussian_win(winner: int, means: FloatArray, scale: FloatArray, n: int) -> 
     others = np.delete(np.arange(len(means)), winner)
     below = ndtr((x - means[others, None]) / scale[others, None])
     return float(np.sum(weight * density * _mean_products(below, n - 1)) * n / len(means))
+
+
+def _products_of_others(factors: FloatArray, size: int) -> Iterator[FloatArray]:
+    """``_mean_products`` of all factors but the m-th, for every m in turn."""
+    if size < len(factors) - 1:
+        for m in range(len(factors)):
+            yield _mean_products(np.delete(factors, m, axis=0), size)
+        return
+    after = np.ones_like(factors)
+    np.cumprod(factors[:0:-1], axis=0, out=after[-2::-1])
+    before = np.ones_like(factors[0])
+    for m, factor in enumerate(factors):
+        yield before * after[m]
+        before = before * factor
 
 
 def _mean_products(factors: FloatArray, size: int) -> FloatArray:

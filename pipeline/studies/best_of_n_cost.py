@@ -16,7 +16,7 @@ from pipeline.studies.runner import map_replicates
 __all__ = ["cost_row", "study"]
 
 CANDIDATES, DEPTH, SIGMA = 8, 1, 0.6
-BLOCK = 2000
+BLOCK = 500
 PAPER = {4: (0.240, 0.379, 0.845, 0.824), 8: (0.138, 0.271, 0.831, 0.793)}
 
 
