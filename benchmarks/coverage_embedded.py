@@ -128,8 +128,8 @@ def one_seed(seed: int, coupling: str, draws: int) -> list[dict[str, Any]]:
     truths = {(gap.a, gap.b, gap.method): gap.estimate for gap in full.gaps}
     for gap in got.gaps:
         if gap.method == "lace_gap":
-            truth = truths[gap.a, gap.b, gap.method].value
-            records.append(_record(seed, f"{gap.a} - {gap.b}", gap.method, gap.estimate, float(truth)))
+            difference: Any = truths[gap.a, gap.b, gap.method].value
+            records.append(_record(seed, f"{gap.a} - {gap.b}", gap.method, gap.estimate, float(difference)))
     return records
 
 
