@@ -316,14 +316,16 @@ def _harder(plan: LabelPlan, other: LabelPlan) -> bool:
     return plan.labels > other.labels
 
 
-def neyman_allocation(sizes: ArrayLike, deviations: ArrayLike, labels: int, *, minimum: int = 2) -> NDArray[np.intp]:
+def neyman_allocation(
+    sizes: ArrayLike, deviations: ArrayLike, labels: int, *, minimum: ArrayLike = 2
+) -> NDArray[np.intp]:
     """Labels per stratum, n_h ∝ M_h σ_h, at least ``minimum`` (or M_h) and at most M_h each.
 
     Args:
         sizes: (H,) stratum sizes M_h ≥ 1.
         deviations: (H,) sds σ_h ≥ 0 of what is to be estimated; all 0 means proportional allocation.
         labels: n in total; must be at least Σ min(minimum, M_h) and at most Σ M_h.
-        minimum: labels that every stratum gets.
+        minimum: labels that every stratum gets, one number or (H,) (what it has already).
 
     Returns:
         (H,) integers that sum to ``labels``.
@@ -337,7 +339,7 @@ def neyman_allocation(sizes: ArrayLike, deviations: ArrayLike, labels: int, *, m
         raise ValueError(f"sizes and deviations must have one shape (H,), got {size.shape} and {sigma.shape}")
     if (size < 1).any() or not np.isfinite(sigma).all() or (sigma < 0.0).any():
         raise ValueError("stratum sizes must be at least 1 and deviations finite and at least 0")
-    least = np.minimum(minimum, size)
+    least = np.minimum(np.broadcast_to(np.asarray(minimum, dtype=np.int64), size.shape), size)
     if not least.sum() <= labels <= size.sum():
         raise ValueError(f"labels must lie between {least.sum()} and {size.sum()} for these strata, got {labels}")
     wish = size * sigma if (size * sigma).any() else size.astype(np.float64)

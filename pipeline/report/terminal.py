@@ -87,7 +87,10 @@ def _row(table: Any, cells: Sequence[str]) -> None:
 
 
 def _worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
-    """Labels that the plain mean would need for the same standard error: n·(SE_naive/SE)²."""
+    """Labels that the plain mean would need for the same standard error: n·(SE_naive/SE)², or as the estimate says."""
+    told = estimate.diagnostics.get("effective_labels")
+    if isinstance(told, float) and math.isfinite(told):
+        return f"{told:.0f}"
     if not isinstance(naive, Estimate) or estimate is naive or not estimate.se > 0 or not naive.se > 0:
         return ""
     return f"{naive.n * (naive.se / estimate.se) ** 2:.0f}"

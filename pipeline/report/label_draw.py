@@ -1,0 +1,93 @@
+"""Draws the items to label next: uniformly, or stratified with Neyman allocation on the control variate's residual."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import InputError
+from pipeline.estimators.label_strata import LabelStrata, Pilot, residual_strata
+from pipeline.estimators.planning import neyman_allocation
+from pipeline.tables.labels import GoldKind, LabelDesign
+
+__all__ = ["MIN_PILOT", "draw_labels"]
+
+MIN_PILOT = 10
+"""Labels from which a stratified draw is worth its trouble; below, the residual sds are guesses."""
+
+
+def draw_labels(
+    ids: Sequence[str],
+    labels: int,
+    pilots: Sequence[Pilot],
+    *,
+    kind: Literal["uniform", "stratified"] = "uniform",
+    strata: NDArray[np.intp] | None = None,
+    seed: int = 0,
+    source: str = "",
+    gold: GoldKind = "score",
+    roles: Mapping[str, Any] | None = None,
+) -> LabelDesign:
+    """Draw ``labels`` items that are not labeled yet.
+
+    Uniform: every such item has the same chance. Stratified: strata are fifths of the control variate's prediction
+    (or as given); the labels of a stratum, old and new, are n_h ∝ M_h σ_h with σ_h its residual sd; within a stratum
+    the draw is uniform.
+
+    Args:
+        ids: (M,) the pool.
+        labels: how many to draw.
+        pilots: outcomes on the pool; an item counts as labeled where the first one has a label.
+        kind: the design.
+        strata: (M,) numbers 0..H−1 instead of the fifths.
+        seed, source, gold, roles: kept in the design.
+
+    Raises:
+        InputError: too few unlabeled items; a stratified draw with hardly any labels to learn from.
+    """
+    size = len(ids)
+    before = np.isfinite(pilots[0].y) if pilots else np.zeros(size, dtype=bool)
+    free = int((~before).sum())
+    if not 1 <= labels <= free:
+        raise InputError(f"{labels} labels are asked for; between 1 and {free} items are not labeled yet")
+    rng = np.random.default_rng(seed)
+    if kind == "uniform":
+        groups = LabelStrata(np.zeros(size, dtype=np.intp), np.array([size]), np.ones(1))
+        allocation = np.array([int(before.sum()) + labels])
+    else:
+        known = int(before.sum())
+        if known < MIN_PILOT:
+            raise InputError(
+                f"a stratified draw learns from labels that are there: {known} are too few (at least {MIN_PILOT}); "
+                "draw uniformly first"
+            )
+        groups = residual_strata(pilots, strata=strata)
+        allocation = _allocation(groups, before, known + labels)
+    drawn = np.concatenate([_from_stratum(rng, groups, before, allocation, h) for h in range(len(groups.sizes))])
+    order = rng.permutation(drawn)
+    return LabelDesign(
+        kind, seed, source, gold, tuple(ids), tuple(int(h) for h in groups.strata),
+        tuple(ids[k] for k in np.flatnonzero(before).tolist()), tuple(ids[k] for k in order.tolist()),
+        tuple(int(n) for n in allocation), dict(roles or {}),
+    )  # fmt: skip
+
+
+def _allocation(groups: LabelStrata, before: NDArray[np.bool_], total: int) -> NDArray[np.intp]:
+    """Neyman with what is there already as the least, and two per stratum where the total allows."""
+    have = np.bincount(groups.strata[before], minlength=len(groups.sizes))
+    for floor in (2, 1, 0):
+        least = np.minimum(np.maximum(have, floor), groups.sizes)
+        if least.sum() <= total:
+            return neyman_allocation(groups.sizes, groups.deviations, total, minimum=least)
+    raise InputError(f"{total} labels are fewer than those that are there")
+
+
+def _from_stratum(
+    rng: np.random.Generator, groups: LabelStrata, before: NDArray[np.bool_], allocation: NDArray[Any], h: int
+) -> NDArray[np.intp]:
+    inside = groups.strata == h
+    wanted = int(allocation[h]) - int((inside & before).sum())
+    return rng.choice(np.flatnonzero(inside & ~before), wanted, replace=False).astype(np.intp)

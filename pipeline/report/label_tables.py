@@ -1,0 +1,228 @@
+"""Labels of a user's table: the sheet to fill in, and the table with the filled labels and their inclusion chances."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pipeline.errors import InputError
+from pipeline.estimators.label_strata import Pilot
+from pipeline.report.label_draw import draw_labels
+from pipeline.report.table_targets import filled_signals
+from pipeline.tables.cells import label_column
+from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole, TableInputs, TargetInputs, table_inputs
+from pipeline.tables.imports.imported import write_table
+from pipeline.tables.labels import (
+    FilledLabels,
+    LabelDesign,
+    SheetRow,
+    read_design,
+    read_label_sheet,
+    realised_inclusion,
+    write_label_sheet,
+)
+from pipeline.tables.user_table import UserTable, read_user_table
+
+__all__ = ["INCLUSION", "LabeledTable", "export_table_labels", "import_table_labels"]
+
+INCLUSION = "inclusion_probability"
+"""The column of a labeled table that says how likely each row was to be labeled."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabeledTable:
+    """A table with new labels.
+
+    Attributes:
+        inputs: ready to be estimated.
+        frame: the columns in use, gold filled in, with the inclusion probabilities.
+        roles: of its columns.
+        filled: what the sheet held.
+    """
+
+    inputs: TableInputs
+    frame: pl.DataFrame
+    roles: ColumnRoles
+    filled: FilledLabels
+
+
+def export_table_labels(
+    path: Path,
+    roles: ColumnRoles,
+    sheet: Path,
+    labels: int,
+    *,
+    kind: Literal["uniform", "stratified"] = "uniform",
+    question: str | None = None,
+    answer: str | None = None,
+    seed: int = 0,
+) -> LabelDesign:
+    """Draw rows of a table and write the sheet; every model gets its share.
+
+    Raises:
+        InputError: unreadable table, too few rows or labels, the sheet exists.
+    """
+    shown = [name for name in (question, answer) if name is not None]
+    table = read_user_table(path, [*roles.columns(), *shown])
+    keys = row_keys(table, roles)
+    groups = _groups(table, roles)
+    share = _shares([len(rows) for rows in groups], labels)
+    parts: list[LabelDesign | None] = []
+    for rows, count in zip(groups, share, strict=True):
+        if count == 0:
+            parts.append(None)
+            continue
+        pilot = _pilot(table, roles, rows)
+        ids = [keys[row] for row in rows.tolist()]
+        parts.append(draw_labels(ids, count, [pilot], kind=kind, seed=seed))
+    design = _combined(parts, groups, keys, table, roles, path, kind, seed)
+    place = {key: row for row, key in enumerate(keys)}
+    texts = {name: label_column(table, name) for name in shown}
+    rows_out = [
+        SheetRow(
+            key,
+            str(texts[question][place[key]]) if question else "",
+            str(texts[answer][place[key]]) if answer else "",
+        )
+        for key in design.drawn
+    ]
+    write_label_sheet(sheet, rows_out, design)
+    return design
+
+
+def row_keys(table: UserTable, roles: ColumnRoles) -> list[str]:
+    """A name for every row: its id, with the model and a number where that is not enough."""
+    if roles.id is None:
+        return [f"row {row}" for row in table.rows.to_list()]
+    keys = [str(key) for key in label_column(table, roles.id)]
+    if roles.model is not None and len(set(keys)) < len(keys):
+        keys = [f"{key} [{model}]" for key, model in zip(keys, label_column(table, roles.model).tolist(), strict=True)]
+    if len(set(keys)) == len(keys):
+        return keys
+    seen: Counter[str] = Counter()
+    numbered = []
+    for key in keys:
+        seen[key] += 1
+        numbered.append(key if seen[key] == 1 else f"{key} #{seen[key]}")
+    return numbered
+
+
+def _groups(table: UserTable, roles: ColumnRoles) -> list[NDArray[np.intp]]:
+    """The rows of each model."""
+    if roles.model is None:
+        return [np.arange(table.frame.height)]
+    models = label_column(table, roles.model)
+    return [np.flatnonzero(models == name) for name in dict.fromkeys(models.tolist())]
+
+
+def _shares(sizes: Sequence[int], total: int) -> list[int]:
+    """``total`` split in proportion to sizes, largest remainders first."""
+    exact = np.array(sizes) * total / sum(sizes)
+    counts = np.floor(exact).astype(int)
+    for k in np.argsort(counts - exact, kind="stable")[: total - int(counts.sum())].tolist():
+        counts[k] += 1
+    return [int(count) for count in counts]
+
+
+def _pilot(table: UserTable, roles: ColumnRoles, rows: NDArray[np.intp]) -> Pilot:
+    """The outcome and signals of some rows; a table without any label yet has an outcome of NaN."""
+    part = table.subset(pl.Series(np.isin(np.arange(table.frame.height), rows)))
+    if part.frame[roles.gold].is_null().all():
+        return Pilot(np.full(len(rows), np.nan), np.zeros((len(rows), 1)))
+    single = replace(roles, model=None, profiles=(), taus=(), weights=None, cluster=None, id=None)
+    target: TargetInputs = table_inputs(part, single).targets[0]
+    signals = filled_signals(target)[0]
+    y = np.where(target.labeled, target.y, np.nan)
+    return Pilot(y, signals if signals.shape[1] else np.zeros((len(rows), 1)))
+
+
+def _combined(
+    parts: Sequence[LabelDesign | None],
+    groups: Sequence[NDArray[np.intp]],
+    keys: Sequence[str],
+    table: UserTable,
+    roles: ColumnRoles,
+    path: Path,
+    kind: Literal["uniform", "stratified"],
+    seed: int,
+) -> LabelDesign:
+    """One design for all models: the strata of each are numbered on."""
+    strata = np.zeros(len(keys), dtype=int)
+    allocation: list[int] = []
+    drawn: list[str] = []
+    before: list[str] = []
+    for part, rows in zip(parts, groups, strict=True):
+        strata[rows] = len(allocation) + (np.array(part.strata) if part is not None else 0)
+        allocation += list(part.allocation) if part is not None else [0]
+        drawn += list(part.drawn) if part is not None else []
+        before += list(part.before) if part is not None else []
+    return LabelDesign(
+        kind, seed, path.name, "score", tuple(keys), tuple(int(h) for h in strata), tuple(before), tuple(drawn),
+        tuple(allocation), _plain_roles(roles),
+    )  # fmt: skip
+
+
+def _plain_roles(roles: ColumnRoles) -> dict[str, Any]:
+    return {name: value for name, value in asdict(roles).items() if value not in (None, (), [])}
+
+
+def _stored_roles(stored: Any) -> ColumnRoles:
+    values = dict(stored)
+    values["profiles"] = tuple(ProfileRole(**entry) for entry in values.get("profiles", ()))
+    for name in ("signals", "taus", "gold_range"):
+        if name in values:
+            values[name] = tuple(values[name])
+    return ColumnRoles(**values)
+
+
+def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> LabeledTable:
+    """Check a filled sheet, put its labels into the table, and make it ready for estimating.
+
+    Labels that were there before stay. Under a stratified design every row gets the labeled share of its stratum as
+    inclusion probability, which the estimators use as Horvitz–Thompson weights.
+
+    Args:
+        path: the table that the sheet was drawn from, unchanged.
+        sheet: the filled sheet, its design beside it.
+        out: where to write the columns in use with the labels; None means nowhere.
+
+    Raises:
+        InputError: the sheet, its design or the table do not fit together; one line with ids or rows.
+    """
+    design = read_design(sheet)
+    if not design.roles:
+        raise InputError(f"{sheet} was drawn from the run {design.source!r}; give that run")
+    roles = _stored_roles(design.roles)
+    table = read_user_table(path, roles.columns())
+    keys = row_keys(table, roles)
+    if tuple(keys) != design.ids:
+        raise InputError(
+            f"{path} is not the table that {sheet.name} was drawn from ({design.source}, {len(design.ids)} rows): its "
+            "rows or ids have changed"
+        )
+    filled = read_label_sheet(sheet, design)
+    old = table.frame[roles.gold].cast(pl.String).to_list()
+    gold = [filled.gold.get(key, value) for key, value in zip(keys, old, strict=True)]
+    labeled = [key for key, value in zip(keys, gold, strict=True) if value is not None]
+    frame = table.frame.with_columns(pl.Series(roles.gold, gold, dtype=pl.String))
+    if roles.labeled is not None:
+        have = set(filled.gold)
+        flags = label_column(table, roles.labeled).tolist()
+        marks = ["yes" if key in have else flag for key, flag in zip(keys, flags, strict=True)]
+        frame = frame.with_columns(pl.Series(roles.labeled, marks, dtype=pl.String))
+    if design.kind == "stratified" or len(set(design.strata)) > 1:
+        chances = realised_inclusion(design, labeled)
+        frame = frame.with_columns(pl.Series(INCLUSION, chances))
+        if design.kind == "stratified":
+            roles = replace(roles, inclusion=INCLUSION)
+    inputs = table_inputs(UserTable(table.source, frame, table.rows, table.notes), roles)
+    if out is not None:
+        write_table(frame, out)
+    return LabeledTable(inputs, frame, roles, filled)

@@ -1,0 +1,175 @@
+"""Drawing items to label: the design, its chances, and that stratified labels are worth more."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.estimators import lace_mean
+from pipeline.estimators.label_strata import Pilot, control_variate_fit, residual_strata
+from pipeline.report.label_draw import draw_labels
+from pipeline.report.label_tables import INCLUSION, export_table_labels, import_table_labels
+from pipeline.report.table_estimates import estimate_table
+from pipeline.tables.estimator_inputs import ColumnRoles
+from pipeline.tables.labels import realised_inclusion
+
+
+def skewed(rng: np.random.Generator, size: int = 2000) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """A signal that is exact for half of the items and says little about the others."""
+    signal = rng.standard_normal(size)
+    noise = np.where(signal > 0.0, 1.5, 0.05)
+    return signal + noise * rng.standard_normal(size), signal[:, None]
+
+
+def pilot_of(truth: Any, signals: Any, rows: Any) -> Pilot:
+    y = np.full(len(truth), np.nan)
+    y[rows] = truth[rows]
+    return Pilot(y, signals)
+
+
+def test_a_uniform_draw_is_seeded_and_leaves_labeled_items_alone() -> None:
+    truth, signals = skewed(np.random.default_rng(0), 200)
+    ids = [f"q{k}" for k in range(200)]
+    design = draw_labels(ids, 30, [pilot_of(truth, signals, range(50))], seed=4)
+    assert len(set(design.drawn)) == 30
+    assert not set(design.drawn) & set(design.before)
+    assert design == draw_labels(ids, 30, [pilot_of(truth, signals, range(50))], seed=4)
+    assert set(design.drawn) != set(draw_labels(ids, 30, [pilot_of(truth, signals, range(50))], seed=5).drawn)
+
+
+def test_every_unlabeled_item_has_the_same_chance() -> None:
+    ids = [f"q{k}" for k in range(20)]
+    pilot = Pilot(np.full(20, np.nan), np.zeros((20, 1)))
+    counts = Counter(item for seed in range(2000) for item in draw_labels(ids, 5, [pilot], seed=seed).drawn)
+    # 2000 draws of 5 in 20: mean 500, sd 19.4 each; 4.5 sd for the largest of 20.
+    assert max(abs(counts[item] - 500) for item in ids) < 4.5 * 19.4
+
+
+def test_the_control_variate_leaves_out_its_own_label() -> None:
+    """The leave-one-out residual equals the one of a fit without the item, at the same pool scale."""
+    truth, signals = skewed(np.random.default_rng(1), 60)
+    pilot = pilot_of(truth, signals, range(40))
+    _, residual = control_variate_fit(pilot, ridge=1e-12)
+    without = pilot.y.copy()
+    without[7] = np.nan
+    prediction, _ = control_variate_fit(Pilot(without, signals), ridge=1e-12)
+    assert residual[7] == pytest.approx(truth[7] - prediction[7], abs=1e-9)
+    assert np.isnan(residual[50])
+
+
+def test_strata_follow_the_prediction_and_know_where_it_fails() -> None:
+    truth, signals = skewed(np.random.default_rng(2))
+    found = residual_strata([pilot_of(truth, signals, range(300))])
+    assert found.sizes.tolist() == [400] * 5
+    assert found.deviations[4] > 3 * found.deviations[0]
+
+
+def test_stratified_labels_are_worth_more_and_stay_unbiased() -> None:
+    """Against uniform labels of the same number, after a shared pilot: smaller error, honest interval."""
+    rng = np.random.default_rng(3)
+    truth, signals = skewed(rng)
+    ids = [str(k) for k in range(len(truth))]
+    errors: dict[str, list[float]] = {"uniform": [], "stratified": []}
+    covered = []
+    for rep in range(300):
+        pilot = pilot_of(truth, signals, rng.choice(len(truth), 80, replace=False))
+        for kind, found in errors.items():
+            design = draw_labels(ids, 80, [pilot], kind=kind, seed=rep)  # type: ignore[arg-type]
+            labeled = [*design.before, *design.drawn]
+            y = np.full(len(truth), np.nan)
+            rows = np.array([int(item) for item in labeled])
+            y[rows] = truth[rows]
+            chances = realised_inclusion(design, labeled) if kind == "stratified" else None
+            estimate = lace_mean(y, signals, adapt="average", learner=None, inclusion_probabilities=chances)
+            found.append(estimate.value - truth.mean())
+            if kind == "stratified":
+                covered.append(estimate.low <= truth.mean() <= estimate.high)
+    uniform, stratified = (np.array(errors[kind]) for kind in ("uniform", "stratified"))
+    # Neyman's formula gives a ratio of .73; a ratio of two MSEs from 300 draws has a relative sd of about .11.
+    assert np.mean(stratified**2) < 0.95 * np.mean(uniform**2)
+    assert abs(stratified.mean()) < 3.5 * stratified.std() / np.sqrt(300)
+    assert np.mean(covered) > 0.90
+
+
+def test_refusals() -> None:
+    truth, signals = skewed(np.random.default_rng(0), 30)
+    ids = [str(k) for k in range(30)]
+    with pytest.raises(InputError, match="between 1 and 25 items"):
+        draw_labels(ids, 26, [pilot_of(truth, signals, range(5))])
+    with pytest.raises(InputError, match="draw uniformly first"):
+        draw_labels(ids, 5, [pilot_of(truth, signals, range(5))], kind="stratified")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    truth, signals = skewed(rng, 300)
+    gold = [repr(float(v)) if k < 40 else None for k, v in enumerate(truth)]
+    path = tmp_path / "t.csv"
+    pl.DataFrame(
+        {"id": [f"q{k}" for k in range(300)], "y": gold, "s": signals[:, 0], "q": ["why?"] * 300, "truth": truth}
+    ).write_csv(path)
+    return path
+
+
+def fill_from_truth(sheet: Path, table: Path, count: int | None = None) -> None:
+    truth = dict(pl.read_csv(table).select("id", "truth").iter_rows())
+    rows = list(csv.reader(sheet.open(encoding="utf-8-sig", newline="")))
+    for row in rows[1:][:count]:
+        row[3] = repr(truth[row[0]])
+    with sheet.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "stratified"])
+def test_a_table_goes_out_and_comes_back(table: Path, tmp_path: Path, kind: Any) -> None:
+    roles = ColumnRoles("y", ("s",), id="id")
+    sheet, out = tmp_path / "sheet.csv", tmp_path / "labeled.csv"
+    design = export_table_labels(table, roles, sheet, 30, kind=kind, question="q")
+    assert len(design.drawn) == 30
+    fill_from_truth(sheet, table)
+    labeled = import_table_labels(table, sheet, out)
+    estimates = estimate_table(labeled.inputs)
+    assert estimates["all"]["lace"].n == 70
+    frame = pl.read_csv(out)
+    assert frame["y"].is_not_null().sum() == 70
+    assert (INCLUSION in frame.columns) == (kind == "stratified")
+    if kind == "stratified":
+        # Σ 1/π over the labels is the pool.
+        assert (1 / frame.filter(pl.col("y").is_not_null())[INCLUSION]).sum() == pytest.approx(300)
+
+
+def test_a_partly_filled_sheet_and_a_changed_table(table: Path, tmp_path: Path) -> None:
+    roles = ColumnRoles("y", ("s",), id="id")
+    sheet = tmp_path / "sheet.csv"
+    export_table_labels(table, roles, sheet, 30)
+    fill_from_truth(sheet, table, 12)
+    labeled = import_table_labels(table, sheet)
+    assert labeled.filled.notes == ("12 of 30 labels are filled in; 18 are still empty",)
+    other = tmp_path / "other.csv"
+    pl.read_csv(table).head(200).write_csv(other)
+    with pytest.raises(InputError, match=r"is not the table that sheet\.csv was drawn from"):
+        import_table_labels(other, sheet)
+
+
+def test_several_models_get_their_share_and_rows_without_ids_are_numbered(table: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(table)
+    long = tmp_path / "long.csv"
+    pl.concat([frame.with_columns(model=pl.lit("a")), frame.head(150).with_columns(model=pl.lit("b"))]).write_csv(long)
+    design = export_table_labels(long, ColumnRoles("y", ("s",), id="id", model="model"), tmp_path / "s.csv", 30)
+    assert Counter(item.split()[1] for item in design.drawn) == {"[a]": 20, "[b]": 10}
+    numbered = export_table_labels(table, ColumnRoles("y", ("s",)), tmp_path / "n.csv", 5)
+    assert all(item.startswith("row ") for item in numbered.drawn)
+
+
+def test_a_table_without_any_label_can_be_drawn_from(table: Path, tmp_path: Path) -> None:
+    blank = tmp_path / "blank.csv"
+    pl.read_csv(table).with_columns(y=pl.lit(None, dtype=pl.String)).write_csv(blank)
+    assert len(export_table_labels(blank, ColumnRoles("y", ("s",), id="id"), tmp_path / "s.csv", 5).drawn) == 5
