@@ -108,7 +108,11 @@ def write_result(result: StudyResult, out: Path) -> list[Path]:
 def _run_one(
     function: Callable[[Any, np.random.Generator], Any], name: str, payload: Any, seed: int
 ) -> tuple[str, str]:
-    value = function(payload, task_generator(seed, name))
+    from threadpoolctl import threadpool_limits
+
+    # The arrays of a replicate are small: threads inside one only get in the way of each other.
+    with threadpool_limits(1):
+        value = function(payload, task_generator(seed, name))
     return name, json.dumps({"task": name, "value": value}, default=_as_json)
 
 

@@ -15,7 +15,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 GRID = 25
 """Points of the L-curve."""
-TOLERANCE = 1e-9
+TOLERANCE = 1e-7
 """Largest error of the low-rank kernel, whose diagonal is 1; the smallest penalty is about 1e-4."""
 SMALLEST, LARGEST = 1e-4, 10.0
 """Ends of the Tikhonov grid, in units of the largest eigenvalue of the fold's second-moment operator."""
