@@ -68,7 +68,7 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
         InputError: no labeled item, or an estimator refuses the data; names target and estimator.
     """
     warnings: list[Warned] = []
-    pool = {name: target_arrays(tables.signals, name) for name in config.roles.targets}
+    pool = {name: target_arrays(tables.signals, name, tables.inclusion) for name in config.roles.targets}
     for name, arrays in pool.items():
         if not arrays.labeled.any():
             raise InputError(f"target {name}: no labeled item with a gold answer; nothing can be estimated")
@@ -76,7 +76,7 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
     wanted = config.estimate
     _add_gold(estimates, tables, config)
     if "naive" in wanted:
-        _each(estimates, pool, "naive", lambda arrays: naive_mean(arrays.y[arrays.labeled]))
+        _each(estimates, pool, "naive", _naive)
     if "repeated_decoding" in wanted:
         _each(estimates, pool, "repeated_decoding", lambda arrays: _repeated(arrays, config, tables))
     taus: dict[str, FloatArray] = {}
@@ -197,11 +197,21 @@ def _binary(arrays: TargetArrays) -> bool:
     return bool(np.isin(arrays.y[arrays.labeled], (0.0, 1.0)).all())
 
 
+def _naive(arrays: TargetArrays) -> Estimate:
+    """The plain mean of the labels; with unequal inclusion probabilities their Hájek mean."""
+    if arrays.inclusion is None:
+        return naive_mean(arrays.y[arrays.labeled])
+    nothing = np.zeros((len(arrays.y), 1))
+    weighted = lace_mean(arrays.y, nothing, labeled=arrays.labeled, inclusion_probabilities=arrays.inclusion)
+    return replace(weighted, method="naive")
+
+
 def _lace_mean(arrays: TargetArrays, config: RunConfig) -> Estimate:
     return lace_mean(
         arrays.y,
         arrays.signals,
         labeled=arrays.labeled,
+        inclusion_probabilities=arrays.inclusion,
         adapt="average",
         learner="logistic" if _binary(arrays) else None,
         rng=generator(config.seed, "lace", arrays.name),
@@ -242,6 +252,7 @@ def _add_profiles(
                 axis.z,
                 arrays.y,
                 arrays.signals,
+                inclusion_probabilities=arrays.inclusion,
                 labeled=arrays.labeled,
                 at=axis.at,
                 locality=axis.locality,
@@ -294,13 +305,16 @@ def _gaps(
                 gaps.append(Gap(a, b, "one_step_gap", _one_step_gap(first, second, taus, both, config)))
             axis = axes[a]
             if axis is not None:
+                left, right, others = _shared_signals(first, second)
                 profile = lace_gap(
                     axis.z,
                     first.y,
                     second.y,
-                    first.signals,
-                    second.signals,
+                    left,
+                    right,
+                    pairwise=others if others.shape[1] else None,
                     labeled=both,
+                    inclusion_probabilities=first.inclusion,
                     at=axis.at,
                     locality=axis.locality,
                     adapt="average",
@@ -312,11 +326,13 @@ def _gaps(
 
 def _mean_gap(first: TargetArrays, second: TargetArrays, both: NDArray[np.bool_], config: RunConfig) -> Estimate:
     """LACE of the mean of Y_a − Y_b, with (S_a, S_b, S_a − S_b) as signals."""
-    stacked = np.column_stack([first.signals, second.signals, _shared_differences(first, second)])
+    left, right, _ = _shared_signals(first, second)
+    stacked = np.column_stack([first.signals, second.signals, left - right])
     estimate = lace_mean(
         np.where(both, first.y - second.y, np.nan),
         stacked,
         labeled=both,
+        inclusion_probabilities=first.inclusion,
         adapt="average",
         learner=None,
         rng=generator(config.seed, "lace_gap", first.name, second.name),
@@ -324,12 +340,15 @@ def _mean_gap(first: TargetArrays, second: TargetArrays, both: NDArray[np.bool_]
     return replace(estimate, method="lace_gap")
 
 
-def _shared_differences(first: TargetArrays, second: TargetArrays) -> FloatArray:
-    """S_a − S_b of the signals that both targets have."""
+def _shared_signals(first: TargetArrays, second: TargetArrays) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The signals that both targets have, of each, and those that only one has (a missing-reply indicator, say)."""
     shared = [n for n in first.signal_names if n in second.signal_names]
     left = first.signals[:, [first.signal_names.index(n) for n in shared]]
     right = second.signals[:, [second.signal_names.index(n) for n in shared]]
-    return np.asarray(left - right)
+    alone = [
+        arrays.signals[:, k] for arrays in (first, second) for k, n in enumerate(arrays.signal_names) if n not in shared
+    ]
+    return left, right, np.column_stack(alone) if alone else np.empty((len(left), 0))
 
 
 def _one_step_gap(
