@@ -37,6 +37,7 @@ class TargetArrays:
         signals: (M, K) filled signals, missing-reply indicators last; K may be 0.
         signal_names: (K,) what each column is.
         profile: (M,) the axis as given: numbers, or text for a categorical one; None without an axis.
+        inclusion: (M,) chance of each item to be labeled, where chances differ; else None.
     """
 
     name: str
@@ -45,9 +46,10 @@ class TargetArrays:
     signals: FloatArray
     signal_names: tuple[str, ...]
     profile: NDArray[Any] | None
+    inclusion: FloatArray | None = None
 
 
-def target_arrays(signals: pl.DataFrame, target: str) -> TargetArrays:
+def target_arrays(signals: pl.DataFrame, target: str, inclusion: Mapping[str, float] | None = None) -> TargetArrays:
     """The arrays of one target; signals that were never collected are left out, missing ones filled."""
     frame = signals.filter(pl.col("target") == target).sort("item_id")
     names = [name for name in SIGNALS if frame[name].is_not_null().any()]
@@ -67,7 +69,16 @@ def target_arrays(signals: pl.DataFrame, target: str) -> TargetArrays:
         signals=columns,
         signal_names=(*names, *(f"{names[i]}_missing" for i in indicators)),
         profile=axis,
+        inclusion=_chances(frame, inclusion),
     )
+
+
+def _chances(frame: pl.DataFrame, inclusion: Mapping[str, float] | None) -> FloatArray | None:
+    """Inclusion probabilities of the rows; a row that is not labeled after all cannot have been certain."""
+    if not inclusion:
+        return None
+    chances = np.array([inclusion[item] for item in frame["item_id"].to_list()])
+    return np.where(~frame["labeled"].to_numpy().astype(bool), np.minimum(chances, 1.0 - 1e-9), chances)
 
 
 def tau_matrix(taus: pl.DataFrame, target: str, item_ids: Sequence[str]) -> tuple[FloatArray, int]:

@@ -80,6 +80,9 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
     if "repeated_decoding" in wanted:
         _each(estimates, pool, "repeated_decoding", lambda arrays: _repeated(arrays, config, tables))
     taus: dict[str, FloatArray] = {}
+    if "one_step" in wanted and tables.inclusion:
+        message = "labels were drawn with unequal chances; naive, LACE and gaps weight for that, one-step does not"
+        warnings.append(Warned("one_step_unweighted", message))
     if "one_step" in wanted:
         taus = _taus(tables, pool, warnings)
         _add_one_step(estimates, pool, taus, config)
@@ -201,8 +204,14 @@ def _naive(arrays: TargetArrays) -> Estimate:
     """The plain mean of the labels; with unequal inclusion probabilities their Hájek mean."""
     if arrays.inclusion is None:
         return naive_mean(arrays.y[arrays.labeled])
-    nothing = np.zeros((len(arrays.y), 1))
-    weighted = lace_mean(arrays.y, nothing, labeled=arrays.labeled, inclusion_probabilities=arrays.inclusion)
+    weighted = lace_mean(
+        arrays.y,
+        np.empty((len(arrays.y), 0)),
+        labeled=arrays.labeled,
+        adapt="average",
+        learner=None,
+        inclusion_probabilities=arrays.inclusion,
+    )
     return replace(weighted, method="naive")
 
 

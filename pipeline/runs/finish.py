@@ -7,6 +7,7 @@ from pipeline.report.document import EstimateSet, Warned
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
 from pipeline.runs.frames import RunTables
+from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.quality import quality_warnings, simulated_truth
 from pipeline.tables.signals import assemble_signals
@@ -21,6 +22,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     Raises:
         InputError: nothing can be estimated from these tables.
     """
+    apply_stored_labels(directory, config, manifest)
     tables = RunTables(directory.tables)
     frame, schema = assemble_signals(
         tables.items,

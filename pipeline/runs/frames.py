@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,13 @@ class RunTables:
 
     def __repr__(self) -> str:
         return f"RunTables({str(self._folder)!r})"
+
+    @cached_property
+    def inclusion(self) -> Mapping[str, float] | None:
+        """Chance of each item to be labeled, where labels were drawn with unequal ones; else None."""
+        from pipeline.runs.labels import stored_labels
+
+        return stored_labels(self._folder.parent).inclusion or None
 
     @cached_property
     def items(self) -> pl.DataFrame:

@@ -1,0 +1,231 @@
+"""Gold labels that come after a run: the sheet of items to label, and the run estimated again with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from pipeline.benchmark.grading import Grader
+from pipeline.benchmark.items import Item
+from pipeline.config import RunConfig, load_config
+from pipeline.errors import InputError
+from pipeline.estimators.label_strata import Pilot
+from pipeline.report.document import EstimateSet
+from pipeline.report.label_draw import draw_labels
+from pipeline.runs.arrays import target_arrays
+from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.manifest import Manifest
+from pipeline.tables.labels import (
+    LabelDesign,
+    SheetRow,
+    read_design,
+    read_label_sheet,
+    realised_inclusion,
+    write_label_sheet,
+)
+from pipeline.tables.schemas import TABLES, items_schema
+from pipeline.tables.store import read_table, write_frame
+
+__all__ = ["StoredLabels", "apply_stored_labels", "export_run_labels", "import_run_labels", "stored_labels"]
+
+SCHEMA = 1
+_FILE = "labels.json"
+_MAX_CHOICES = 26
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLabels:
+    """Labels that were imported into a run.
+
+    Attributes:
+        gold: item id → right answer.
+        inclusion: item id → chance to be labeled; empty where all had the same.
+    """
+
+    gold: Mapping[str, str] = field(default_factory=dict)
+    inclusion: Mapping[str, float] = field(default_factory=dict)
+
+
+def stored_labels(run: Path) -> StoredLabels:
+    """The labels kept in a run directory; none if there are none.
+
+    Raises:
+        InputError: the file is damaged or newer.
+    """
+    path = run / _FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] > SCHEMA:
+            raise InputError(f"{path}: schema {data['schema']} is newer than this program reads ({SCHEMA}); upgrade")
+        return StoredLabels(data["gold"], data["inclusion"])
+    except FileNotFoundError:
+        return StoredLabels()
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged ({error}); import the label sheet again") from error
+
+
+def export_run_labels(
+    directory: RunDirectory,
+    sheet: Path,
+    labels: int,
+    *,
+    kind: Literal["uniform", "stratified"] = "uniform",
+    seed: int = 0,
+) -> LabelDesign:
+    """Draw items of a finished run that are not labeled yet, and write the sheet that asks for their right answers.
+
+    Raises:
+        InputError: the run has no tables yet, too few items, the sheet exists.
+    """
+    config = load_config(directory.config_file)
+    items = read_table(directory.tables, "items").sort("item_id")
+    signals = read_table(directory.tables, "signals")
+    pilots = []
+    for target in config.roles.targets:
+        arrays = target_arrays(signals, target)
+        columns = arrays.signals if arrays.signals.shape[1] else np.zeros((len(arrays.y), 1))
+        pilots.append(Pilot(np.where(arrays.labeled, arrays.y, np.nan), columns))
+    ids = items["item_id"].to_list()
+    design = draw_labels(
+        ids, labels, pilots, kind=kind, seed=seed, source=directory.path.name, gold="answer",
+    )  # fmt: skip
+    answers = _answers(directory, config)
+    by_id = {row["item_id"]: row for row in items.iter_rows(named=True)}
+    rows = [SheetRow(item, _question(by_id[item]), answers.get(item, "")) for item in design.drawn]
+    said = "gold: the right answer" + (" (its letter)" if _is_choice(directory) else "") + "; leave empty if unsure"
+    write_label_sheet(sheet, rows, design, said)
+    return design
+
+
+def _question(row: Mapping[str, Any]) -> str:
+    choices = row["choices"] or []
+    return "\n".join([str(row["question"]), *(f"{_letter(k)}. {choice}" for k, choice in enumerate(choices))])
+
+
+def _letter(position: int) -> str:
+    return chr(ord("A") + position) if position < _MAX_CHOICES else str(position + 1)
+
+
+def _answers(directory: RunDirectory, config: RunConfig) -> dict[str, str]:
+    """What every target answered, for the person's eyes."""
+    responses = read_table(directory.tables, "responses").filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
+    shown: dict[str, list[str]] = {}
+    several = len(config.roles.targets) > 1
+    for row in responses.sort("item_id", "model").iter_rows(named=True):
+        if row["model"] in config.roles.targets:
+            text = "no answer" if row["answer"] is None else str(row["answer"])
+            shown.setdefault(row["item_id"], []).append(f"{row['model']}: {text}" if several else text)
+    return {item: " · ".join(texts) for item, texts in shown.items()}
+
+
+def _is_choice(directory: RunDirectory) -> bool:
+    return bool(directory.manifest().get("benchmark", {}).get("grading") == "choice")
+
+
+def import_run_labels(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet, tuple[str, ...]]:
+    """Check a filled sheet, keep its labels with the run, grade again and estimate again. Nothing is asked.
+
+    Returns:
+        The new estimates (also written to estimates.json and the report) and what was noticed.
+
+    Raises:
+        InputError: the sheet does not belong to this run, or its cells cannot be used; ids or rows are named.
+    """
+    from pipeline.runs.finish import finish_run
+
+    design = read_design(sheet)
+    if design.roles:
+        raise InputError(f"{sheet} was drawn from the table {design.source}; give that table")
+    items = read_table(directory.tables, "items").sort("item_id")
+    if tuple(items["item_id"].to_list()) != design.ids:
+        raise InputError(
+            f"{sheet} was drawn from the run {design.source!r}, whose items are not those of {directory.path}"
+        )
+    config = load_config(directory.config_file)
+    filled = read_label_sheet(sheet, design, allowed=_allowed(directory, items))
+    before = stored_labels(directory.path)
+    gold = {**before.gold, **filled.gold}
+    inclusion: dict[str, float] = {}
+    if design.kind == "stratified":
+        labeled = [*design.before, *filled.gold]
+        chances = realised_inclusion(design, labeled)
+        inclusion = {item: float(chance) for item, chance in zip(design.ids, chances, strict=True)}
+    manifest = Manifest(directory)
+    _check_gradable(directory, config, items, filled.gold)
+    document = {"schema": SCHEMA, "gold": gold, "inclusion": inclusion}
+    write_atomically(directory.path / _FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    return finish_run(directory, config, manifest), filled.notes
+
+
+def _allowed(directory: RunDirectory, items: pl.DataFrame) -> list[str] | None:
+    if not _is_choice(directory):
+        return None
+    widest = items["choices"].list.len().max()
+    return [_letter(k) for k in range(int(widest))] if isinstance(widest, int) and widest else None
+
+
+def _check_gradable(directory: RunDirectory, config: RunConfig, items: pl.DataFrame, gold: Mapping[str, str]) -> None:
+    """Grade a reply against every new label once, so that a gold that cannot be graded is refused before it is kept."""
+    grader = _grader(directory, config)
+    try:
+        for row in items.filter(pl.col("item_id").is_in(list(gold))).iter_rows(named=True):
+            grader.grade("Answer: 0", _item({**row, "gold": gold[row["item_id"]]}))
+    finally:
+        grader.close()
+
+
+def _grader(directory: RunDirectory, config: RunConfig) -> Grader:
+    grading = directory.manifest().get("benchmark", {}).get("grading") or config.benchmark.grading
+    return Grader(grading or "exact", tolerance=config.benchmark.tolerance)
+
+
+def _item(row: Mapping[str, Any]) -> Item:
+    choices = None if row["choices"] is None else tuple(row["choices"])
+    return Item(row["item_id"], row["question"], row["gold"], choices, row["profile"])
+
+
+def apply_stored_labels(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> None:
+    """Put imported labels into the items and grade the answers of these items again; nothing where there are none."""
+    labels = stored_labels(directory.path)
+    if not labels.gold:
+        return
+    items = read_table(directory.tables, "items")
+    known = pl.Series(list(labels.gold), dtype=pl.String)
+    mine = pl.col("item_id").is_in(known.implode())
+    items = items.with_columns(
+        pl.when(mine)
+        .then(pl.col("item_id").replace_strict(dict(labels.gold), default=None, return_dtype=pl.String))
+        .otherwise(pl.col("gold"))
+        .alias("gold"),
+        (pl.col("labeled") | mine).alias("labeled"),
+    )
+    kind = manifest.values.get("benchmark", {}).get("profile_kind")
+    write_frame(directory.tables, items_schema(kind), items)
+    lookup = {row["item_id"]: _item(row) for row in items.filter(mine).iter_rows(named=True)}
+    grader = _grader(directory, config)
+    try:
+        for name, text in (("responses", "text"), ("candidates", "answer")):
+            frame = read_table(directory.tables, name)
+            write_frame(directory.tables, TABLES[name], _graded(frame, text, lookup, grader))
+    finally:
+        grader.close()
+
+
+def _graded(frame: pl.DataFrame, text: str, lookup: Mapping[str, Item], grader: Grader) -> pl.DataFrame:
+    """φ of every reply to a newly labeled item."""
+    phi, reasons = frame["phi"].to_list(), frame["phi_reason"].to_list()
+    columns = [frame["item_id"].to_list(), frame[text].to_list()]
+    for row, (item_id, reply) in enumerate(zip(*columns, strict=True)):
+        if item_id in lookup and reply is not None and reasons[row] == "missing_input":
+            shown = reply if text == "text" else f"Answer: {reply}"
+            grade = grader.grade(shown, lookup[item_id])
+            phi[row], reasons[row] = grade.phi, grade.reason
+    return frame.with_columns(
+        pl.Series("phi", phi, dtype=pl.Float64), pl.Series("phi_reason", reasons, dtype=pl.String)
+    )
