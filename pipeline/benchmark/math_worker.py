@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import Any
 
-__all__ = ["main", "same_expression"]
+__all__ = ["limit_memory", "main", "same_expression"]
 
 
 def same_expression(answer: str, gold: str) -> bool:
@@ -32,7 +32,8 @@ def same_expression(answer: str, gold: str) -> bool:
         return False
 
 
-def _limit(memory_bytes: int) -> None:
+def limit_memory(memory_bytes: int) -> None:
+    """Bound this process's address space, where the system can; Ctrl-C is left to whoever started it."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -46,7 +47,7 @@ def _limit(memory_bytes: int) -> None:
 def main() -> None:
     """Serve comparisons until the input ends."""
     cpu_s, memory_bytes = float(sys.argv[1]), int(sys.argv[2])
-    _limit(memory_bytes)
+    limit_memory(memory_bytes)
     import math_verify  # noqa: F401  (loaded before the first clock starts)
 
     out = sys.stdout
