@@ -14,6 +14,8 @@ from pipeline.estimators.results import Estimate
 
 __all__ = ["pass_at_k", "pass_at_k_mean"]
 
+_ROUNDING = 1e-12
+
 
 def pass_at_k(correct: int, n: int, k: int) -> float:
     """1 − C(n − c, k)/C(n, k), unbiased for one item's pass@k; no cancellation for rare successes.
@@ -41,7 +43,7 @@ def pass_at_k_mean(
 
     The variance is that of the item values between items (or clusters); samples of one item are never
     replicates. Student's t with (units − 1) degrees of freedom, and the units themselves as sample size
-    where all values agree at 0 or 1, so that the interval is never empty.
+    where all values agree, so that the interval is never empty.
 
     Args:
         correct: (P,) correct samples per item.
@@ -62,7 +64,7 @@ def pass_at_k_mean(
     if (counts < 0).any() or (counts > samples).any():
         raise ValueError("correct must lie in 0..n for every item")
     values = _item_values(counts, samples, k)
-    mean = population_mean(values, clusters=clusters, level=level, interval="t")
+    mean = population_mean(values, clusters=clusters, level=level)
     low, high = _interval(mean)
     return Estimate(
         mean.value,
@@ -91,12 +93,8 @@ def _interval(mean: Estimate) -> tuple[float, float]:
     share = min(max(mean.value, 0.0), 1.0)
     spread = share * (1.0 - share)
     quantile = float(t_quantile(mean.n - 1, mean.level))
-    if mean.se > 0.0 and spread > 0.0:
-        size = spread / mean.se**2
-    elif spread > 0.0:
-        return mean.low, mean.high
-    else:
-        size = float(mean.n)
+    agree = mean.se <= _ROUNDING or spread <= _ROUNDING
+    size = float(mean.n) if agree else spread / mean.se**2
     low, high = wilson_interval(share, size, quantile)
     return float(low), float(high)
 

@@ -39,7 +39,7 @@ def test_the_mean_is_over_items_with_their_own_sample_sizes() -> None:
     assert clustered.n == 3
 
 
-@pytest.mark.parametrize("count", [0, 10])
+@pytest.mark.parametrize("count", [0, 4, 10])
 def test_items_that_all_agree_do_not_give_an_empty_interval(count: int) -> None:
     estimate = pass_at_k_mean([count] * 20, 10, 2)
     assert estimate.high - estimate.low > 0.1
