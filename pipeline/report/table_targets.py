@@ -159,10 +159,10 @@ def _notice_labels(
 def _naive(target: TargetInputs, options: TableOptions) -> Estimate:
     """The plain mean of the labels; with unequal inclusion probabilities their Hájek mean."""
     if target.inclusion is not None:
-        nothing = np.zeros((len(target.y), 1))
         plain = lace_mean(
-            target.y, nothing, labeled=target.labeled, clusters=target.clusters, level=options.level,
-            target=options.target, inclusion_probabilities=label_chances(target),
+            target.y, np.empty((len(target.y), 0)), labeled=target.labeled, adapt="average", learner=None,
+            clusters=target.clusters, level=options.level, target=options.target,
+            inclusion_probabilities=label_chances(target),
         )  # fmt: skip
         return replace(plain, method="naive")
     groups = None if target.clusters is None else target.clusters[target.labeled]

@@ -87,13 +87,19 @@ def _row(table: Any, cells: Sequence[str]) -> None:
 
 
 def _worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
-    """Labels that the plain mean would need for the same standard error: n·(SE_naive/SE)², or as the estimate says."""
+    """Labels that the plain mean would need for the same standard error, as the estimate says or from both SEs.
+
+    n·(SE_naive/SE)²; about a finite pool of M items, where even the plain mean gets exact, s²/(SE² + s²/M) with
+    s² = n·SE_naive².
+    """
     told = estimate.diagnostics.get("effective_labels")
     if isinstance(told, float) and math.isfinite(told):
         return f"{told:.0f}"
     if not isinstance(naive, Estimate) or estimate is naive or not estimate.se > 0 or not naive.se > 0:
         return ""
-    return f"{naive.n * (naive.se / estimate.se) ** 2:.0f}"
+    spread, pool = naive.n * naive.se**2, estimate.diagnostics.get("n_pool")
+    within = spread / pool if pool and estimate.diagnostics.get("target") == "pool" else 0.0
+    return f"{spread / (estimate.se**2 + within):.0f}"
 
 
 def _means(estimates: EstimateSet, title: str) -> Any:

@@ -1,0 +1,93 @@
+"""`auxeval labels`: the items that need gold labels, out to a CSV and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.cli.output import runs_dir_option
+from pipeline.cli.table_options import column_options, column_roles
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.runs.directory import RunDirectory
+
+__all__ = ["command"]
+
+
+@click.group()
+def command() -> None:
+    """Label sheets: export the items to label as CSV, import the filled sheet and estimate again."""
+
+
+@command.command("export")
+@click.argument("source", metavar="RUN|TABLE")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("-n", "--labels", type=int, default=50, show_default=True, help="How many items to draw.")
+@click.option(
+    "--design", "kind", type=click.Choice(["uniform", "stratified"]), default="uniform", show_default=True,
+    help="Stratified: more labels where the signals predict worst; needs some labels already.",
+)  # fmt: skip
+@click.option("--question", metavar="COL", help="TABLE's question column, shown in the sheet.")
+@click.option("--answer", metavar="COL", help="TABLE's answer column, shown in the sheet.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
+@column_options
+@runs_dir_option
+def export(source: str, file: Path, **given: Any) -> None:
+    """Draw items of a RUN (its right answers are asked for) or rows of a TABLE (a score is asked for) into FILE."""
+    if Path(source).is_file():
+        from pipeline.report.label_tables import export_table_labels
+
+        roles, _ = column_roles(given)
+        design = export_table_labels(
+            Path(source), roles, file, given["labels"], kind=given["kind"], question=given["question"],
+            answer=given["answer"], seed=given["seed"],
+        )  # fmt: skip
+    else:
+        from pipeline.runs.labels import export_run_labels
+
+        design = export_run_labels(_run(source, given), file, given["labels"], kind=given["kind"], seed=given["seed"])
+    asked = "the right answer" if design.gold == "answer" else "a score, 1 or 0"
+    click.echo(f"{file}: {len(design.drawn)} items drawn ({design.kind}); fill in the gold column ({asked})")
+    click.echo(f"then: auxeval labels import {source} {file}")
+
+
+@command.command("import")
+@click.argument("source", metavar="RUN|TABLE")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@runs_dir_option
+def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str) -> None:
+    """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again."""
+    from pipeline.cli.output import console
+    from pipeline.report.table_text import print_table_estimates
+
+    if Path(source).is_file():
+        from pipeline.report.label_tables import import_table_labels
+        from pipeline.report.table_estimates import estimate_table
+
+        labeled = import_table_labels(Path(source), file, out)
+        estimates, notes = estimate_table(labeled.inputs), labeled.filled.notes
+    else:
+        from pipeline.runs.labels import import_run_labels
+
+        if out is not None:
+            raise InputError("--out is for tables; a run keeps its labels itself")
+        estimates, notes = import_run_labels(_run(source, {"runs_dir": runs_dir}), file)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    if as_json:
+        click.echo(estimates.to_json(), nl=False)
+    else:
+        print_table_estimates(console(), estimates, title=Path(source).name)
+    if out is not None:
+        click.echo(f"wrote {out}", err=True)
+
+
+def _run(source: str, given: dict[str, Any]) -> RunDirectory:
+    from pipeline.runs.directory import find_run
+
+    return find_run(source, Path(given["runs_dir"]))
