@@ -131,6 +131,10 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.lace_a:study",
         "Table 33 and Figure 4: predicted against simulated gain, pools up to 320,000.",
     ),
+    "lace-adaptive": (
+        "pipeline.studies.lace_adaptive:study",
+        "The adaptive rule against the paper's, every comparator and installed peers; TABLE adds real tables.",
+    ),
     "lace-b": ("pipeline.studies.lace_discrete:study_b", "Table 31: setting B over random designs, ten methods."),
     "lace-c": ("pipeline.studies.lace_discrete:study_c", "Table 32: setting C over random designs, ten methods."),
     "lace-coverage": (
