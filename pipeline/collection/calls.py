@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pipeline.collection.confidence import parse_confidence
 from pipeline.collection.prompts import Prompt, PromptSet, clean_text, render
-from pipeline.collection.replies import FORMATS, Invalid, Parsed, parse_confidence, reply_schema
+from pipeline.collection.replies import FORMATS, Invalid, Parsed, reply_schema
 from pipeline.collection.rows import Reason
 from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped

@@ -20,14 +20,15 @@ __all__ = [
     "PreferenceReply",
     "ProbabilityReply",
     "ScoreReply",
-    "parse_confidence",
     "parse_preference",
     "parse_probability",
     "parse_score",
     "reply_schema",
 ]
 
-_MAX_JUDGED_CHARS = 200_000
+_MAX_JUDGED_CHARS = 100_000
+_MAX_BRACES = 500
+_MAX_MENDED_CHARS = 20_000
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -219,18 +220,26 @@ def _objects(text: str, key: str) -> tuple[list[_Object], bool]:
 
 def _decoded(text: str) -> Iterator[_Object]:
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
-    position = text.find("{")
-    while position >= 0:
+    end = 0
+    for position in _braces(text):
+        if position < end:
+            continue
         try:
             values, end = decoder.raw_decode(text, position)
         except _DuplicateKey as twice:
-            end = position + 1
-            yield _Object(position, end, {str(twice): None}, twice=True)
-        except (json.JSONDecodeError, RecursionError):
-            end = position + 1
+            yield _Object(position, position + 1, {str(twice): None}, twice=True)
+        except json.JSONDecodeError:
+            continue
+        except RecursionError:  # no reply asked for is nested a thousand deep
+            return
         else:
             yield _Object(position, end, values)
-        position = text.find("{", end)
+
+
+def _braces(text: str) -> list[int]:
+    """Where objects may begin; of very many places the first and the last ones."""
+    places = [match.start() for match in re.finditer(r"\{", text)]
+    return places if len(places) <= 2 * _MAX_BRACES else [*places[:_MAX_BRACES], *places[-_MAX_BRACES:]]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -245,10 +254,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _mended(text: str, key: str) -> _Object | None:
     """The last thing between braces that names the key, mended by json-repair; an object that is cut off is not."""
     end = text.rfind("}")
-    start = text.rfind("{", 0, max(end, 0))
-    while start > 0 and key not in text[start : end + 1]:
-        start = text.rfind("{", 0, start)
-    if start < 0 or end < start or len(re.findall(rf"[\"'“”]{key}[\"'“”]\s*:", text[start : end + 1])) != 1:
+    start = text.rfind("{", 0, max(text.rfind(key, 0, max(end, 0)), 0))
+    if (
+        start < 0
+        or end - start > _MAX_MENDED_CHARS
+        or len(re.findall(rf"[\"'“”]{key}[\"'“”]\s*:", text[start : end + 1])) != 1
+    ):
         return None
     from json_repair import repair_json
 
@@ -343,51 +354,3 @@ def _number_line(key: str) -> Any:
         return last
 
     return find
-
-
-_CONFIDENCE_LINE = re.compile(
-    r"(?:^|(?<=[\n.;,|)\]}\s]))[^\S\n]*[>#*_\-•]*[^\S\n]*[*_]*confidence[*_]*\s*(?:level|score)?\s*[*_]*\s*[:=](?P<said>.*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CONFIDENCE = re.compile(
-    r"[~≈]?\s*(?P<value>\d+(?:\.\d+)?|\.\d+)\s*"
-    r"(?:(?P<percent>%|percent\b|per cent\b)|/\s*(?P<of>\d+(?:\.\d+)?))?\s*\.?$",
-    re.IGNORECASE,
-)
-
-
-def parse_confidence(text: str) -> float | Invalid:
-    """The self-reported confidence in [0, 1] of the last ``Confidence: …`` line.
-
-    ``85``, ``85%``, ``85/100`` and ``0.85`` are 0.85; a number with a decimal point and at most 1 is a probability,
-    any other is percent. Outside the range, or two values in neighbouring lines, is invalid.
-    """
-    plain = unicodedata.normalize("NFKC", text[-_MAX_JUDGED_CHARS:])
-    matches = list(_CONFIDENCE_LINE.finditer(plain))
-    if not matches:
-        return Invalid("it has no line 'Confidence: N'")
-    values = [_confidence(match["said"]) for match in matches]
-    last = values[-1]
-    if isinstance(last, Invalid):
-        return last
-    for k in range(len(matches) - 1, 0, -1):
-        if plain[matches[k - 1].end() : matches[k].start()].strip():
-            break
-        if values[k - 1] != last:
-            return Invalid("it states two different confidences")
-    return last
-
-
-def _confidence(said: str) -> float | Invalid:
-    shown = said.strip(_WRAPPING.replace(".", "").replace("<", "").replace(">", ""))
-    match = _CONFIDENCE.fullmatch(shown.strip("<> "))
-    if match is None:
-        return Invalid(f"its confidence {shown[:40]!r} is not a number from 0 to 100")
-    number = float(match["value"])
-    if match["of"]:
-        number = number / float(match["of"]) if float(match["of"]) else float("inf")
-    elif match["percent"] or "." not in match["value"] or number > 1:
-        number /= 100
-    if not 0 <= number <= 1:
-        return Invalid(f"its confidence {shown[:40]!r} is not from 0 to 100")
-    return number
