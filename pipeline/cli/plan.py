@@ -1,0 +1,116 @@
+"""``auxeval plan``: what a run would do and cost, and how many gold labels a wanted half-width needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.cli.output import print_json, print_table, runs_dir_option
+from pipeline.cli.table_options import column_options
+
+if TYPE_CHECKING:
+    from pipeline.config import RunConfig
+    from pipeline.runs.directory import RunDirectory
+    from pipeline.runs.forecast import Forecast
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("source", metavar="CONFIG|RUN|TABLE")
+@click.option("--half-width", "width", type=float, metavar="W", help="Wanted half-width of the interval, in (0, 1).")
+@click.option("--limit", type=int, metavar="N", help="CONFIG: plan for only N items.")
+@click.option(
+    "--family", "families", multiple=True, metavar="NAME=COL,…[@COST]", help="TABLE: signals bought together."
+)
+@column_options
+@runs_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(source: str, width: float | None, limit: int | None, as_json: bool, runs_dir: str, **columns: Any) -> None:
+    """Forecast CONFIG or RUN: calls, tokens and money by stage, and what is cached already. A pilot (auxeval run
+    CONFIG --limit 20) makes the forecast exact. With --half-width W, and for a finished RUN or a TABLE with some
+    gold, also: how many labels are needed, and what each family of signals is worth."""
+    path = Path(source)
+    if path.is_file() and path.suffix.lower() not in (".yaml", ".yml"):
+        from pipeline.cli.plan_table import plan_table
+
+        plan_table(path, columns, width, as_json)
+        return
+    directory, config = _source(path, source, Path(runs_dir), limit)
+    forecast = _forecast(config, directory)
+    labels = _labels(directory, width) if directory is not None else None
+    if as_json:
+        print_json({"schema": 1, "forecast": forecast.to_dict(), "labels": labels})
+        return
+    _print_forecast(forecast)
+    if labels is not None:
+        _print_labels(labels)
+    elif width is not None:
+        click.echo("labels: a finished run or a table with some gold is needed to say how many; run a pilot first")
+
+
+def _source(path: Path, source: str, runs_dir: Path, limit: int | None) -> tuple[RunDirectory | None, RunConfig]:
+    from pipeline.runs.directory import find_run
+    from pipeline.runs.setup import resolve_config
+
+    if path.is_file():
+        return None, resolve_config(path, limit=limit)
+    directory = find_run(source, runs_dir)
+    return directory, resolve_config(directory.config(), limit=limit)
+
+
+def _forecast(config: RunConfig, directory: RunDirectory | None) -> Forecast:
+    from pipeline.runs.forecast import forecast_run
+    from pipeline.runs.setup import prepare
+
+    same = directory if directory is not None and directory.config().digest() == config.digest() else None
+    return forecast_run(prepare(config, same, need_keys=False))
+
+
+def _labels(directory: RunDirectory, width: float | None) -> dict[str, Any] | None:
+    if directory.manifest().get("state") != "done":
+        return None
+    from pipeline.runs.planning import plan_labels
+
+    return plan_labels(directory, width)
+
+
+def _print_forecast(forecast: Forecast) -> None:
+    rows = [
+        [
+            stage.stage,
+            stage.model,
+            str(stage.calls),
+            str(stage.cached),
+            str(stage.prompt_tokens + stage.completion_tokens),
+            "?" if stage.cost_usd is None else f"${stage.cost_usd:.4f}",
+            "measured" if stage.measured else "assumed",
+        ]
+        for stage in forecast.stages
+    ]
+    columns = ["stage", "model", "calls", "cached", "tokens to come", "cost", "lengths"]
+    print_table(f"{forecast.items} items", columns, rows, numeric=(2, 3, 4, 5))
+    cost = forecast.cost_usd
+    money = "an unknown sum (a price is missing)" if cost is None else f"about ${cost:.4f}"
+    click.echo(f"{forecast.calls} calls, {forecast.cached} of them answered already; to come: {money}")
+    if not all(stage.measured for stage in forecast.stages):
+        click.echo("lengths marked assumed are guesses; a pilot (auxeval run CONFIG --limit 20) measures them")
+
+
+def _print_labels(labels: dict[str, Any]) -> None:
+    rows = [
+        [
+            entry["target"],
+            entry["what"],
+            f"{entry['half_width']:.4f}",
+            "not reachable" if entry["labels"] is None else str(entry["labels"]),
+            entry["note"],
+        ]
+        for entry in labels["plans"]
+    ]
+    if rows:
+        print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
+    for line in labels["worth"]:
+        click.echo(line["sentence"])
