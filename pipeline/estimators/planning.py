@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -78,9 +78,10 @@ class FamilyWorth:
     Attributes:
         family: its name.
         gain: effective labels with all signals over effective labels without this family.
-        cost_share: its share of the money, in [0, 1]; None where unknown.
+        cost_share: its share of the cost, in [0, 1]; None where unknown.
         effective: effective labels with all signals.
         without: effective labels without this family.
+        unit: what the cost is in: money, tokens, calls.
     """
 
     family: str
@@ -88,11 +89,12 @@ class FamilyWorth:
     cost_share: float | None
     effective: float
     without: float
+    unit: str = "money"
 
     @property
     def sentence(self) -> str:
         """``pairwise comparisons: 62 % of the money, 1.9× the labels``."""
-        money = "" if self.cost_share is None else f"{100 * self.cost_share:.0f} % of the money, "
+        money = "" if self.cost_share is None else f"{100 * self.cost_share:.0f} % of the {self.unit}, "
         return f"{self.family}: {money}{self.gain:.1f}× the labels"
 
     def to_dict(self) -> dict[str, Any]:
@@ -379,21 +381,19 @@ def inclusion_probabilities(strata: ArrayLike, sizes: ArrayLike, allocation: Arr
 
 
 def family_worth(
-    effective: float, without: Mapping[str, float], costs: Mapping[str, float] | None = None
+    effective: float, without: Mapping[str, float], costs: Mapping[str, float] | None = None, *, unit: str = "money"
 ) -> tuple[FamilyWorth, ...]:
     """Leave-one-family-out gains, the most valuable family first.
 
     Args:
         effective: effective labels with all signals.
         without: family → effective labels without it.
-        costs: family → money; shares are of their sum.
+        costs: family → what it cost; shares are of their sum.
+        unit: what the costs are in.
     """
     total = sum(costs.values()) if costs else 0.0
-    worths: Sequence[FamilyWorth] = [
-        FamilyWorth(
-            name, effective / rest if rest > 0.0 else math.inf,
-            costs.get(name, 0.0) / total if costs and total > 0.0 else None, effective, rest,
-        )
-        for name, rest in without.items()
-    ]  # fmt: skip
+    worths = []
+    for name, rest in without.items():
+        share = costs.get(name, 0.0) / total if costs and total > 0.0 else None
+        worths.append(FamilyWorth(name, effective / rest if rest > 0.0 else math.inf, share, effective, rest, unit))
     return tuple(sorted(worths, key=lambda worth: (-worth.gain, worth.family)))

@@ -1,0 +1,98 @@
+"""The table half of `auxeval plan`: labels for a wanted half-width, and what each family of signals is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.cli.table_options import column_roles, split_names
+from pipeline.errors import InputError
+
+__all__ = ["parse_families", "plan_table"]
+
+
+def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json: bool) -> None:
+    """Plan from the labels a table has.
+
+    Args:
+        path: the table.
+        columns: the values of ``column_options``; ``families`` (NAME=COL,…[@COST]) where the command has it.
+        width: wanted half-width; None plans for three quarters and half of the present one.
+        as_json: one document on stdout instead of tables.
+
+    Raises:
+        InputError: as ``auxeval estimate``; too few labels to plan from.
+    """
+    from pipeline.report.label_plan import advise
+    from pipeline.tables.estimator_inputs import read_inputs
+
+    roles, _ = column_roles(columns)
+    if not roles.signals:
+        raise InputError("--signals COL,… is needed: what the labels are worth depends on them")
+    families = parse_families(columns.get("families") or (), roles.signals)
+    inputs = read_inputs(path, roles)
+    widths = () if width is None else (width,)
+    advice = [advise(target, widths, families) for target in inputs.targets]
+    labels = {
+        "plans": [row for entry in advice for row in entry.plan_rows()],
+        "worth": [row for entry in advice for row in entry.worth_rows()],
+    }
+    if as_json:
+        from pipeline.cli.output import print_json
+
+        print_json({"schema": 1, "forecast": None, "labels": labels})
+        return
+    print_label_plan(labels)
+
+
+def print_label_plan(labels: dict[str, Any]) -> None:
+    """The plans as a table, the worth of the families as sentences."""
+    from pipeline.cli.output import print_table
+
+    rows = [
+        [
+            row["target"],
+            row["what"],
+            f"{row['half_width']:.4f}",
+            "not reachable" if row["labels"] is None else str(row["labels"]),
+            row["note"],
+        ]
+        for row in labels["plans"]
+    ]
+    print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
+    for row in labels["worth"]:
+        click.echo(row["sentence"])
+
+
+def parse_families(texts: tuple[str, ...], signals: tuple[str, ...]) -> tuple[Any, ...]:
+    """``NAME=COL,COL[@COST]`` as families.
+
+    Raises:
+        InputError: not of that form, a column that is no signal, a signal in two families.
+    """
+    from pipeline.report.label_plan import Family
+    from pipeline.tables.user_table import nearest_names
+
+    families = []
+    used: set[str] = set()
+    for text in texts:
+        name, _, rest = text.partition("=")
+        listed, _, cost = rest.rpartition("@") if "@" in rest else (rest, "", "")
+        columns = split_names(listed)
+        if not name or not columns:
+            raise InputError(f"--family takes NAME=COL,…[@COST], got {text!r}")
+        for column in columns:
+            if column not in signals:
+                close = nearest_names(column, signals)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise InputError(f"--family {name}: {column!r} is not among the signals{hint}")
+            if column in used:
+                raise InputError(f"--family {name}: {column!r} is in two families")
+            used.add(column)
+        try:
+            families.append(Family(name, columns, float(cost) if cost else None))
+        except ValueError:
+            raise InputError(f"--family {name}: {cost!r} is no cost") from None
+    return tuple(families)
