@@ -100,9 +100,11 @@ def load_cells(path: Path, columns: TableColumns) -> list[RealCell]:
 
 def _read(path: Path) -> pl.DataFrame:
     try:
+        if ".jsonl" in path.suffixes:
+            return pl.read_ndjson(path, infer_schema_length=None)
         return pl.read_csv(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path}: cannot be read as CSV: {error}") from error
+        raise DataError(f"{path}: cannot be read as a table: {error}") from error
 
 
 def _cell(table: str, axis: str, kind: Kind, target: str, rows: pl.DataFrame, families: Mapping[str, str]) -> RealCell:
@@ -210,6 +212,43 @@ def _first_runs(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
     return frame.filter(pl.col("run") == 0).with_columns((pl.col("dataset") + " " + pl.col("strategy")).alias("target"))
 
 
+def _arena(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
+    """Verdicts as the share of a win for model a; a tie is a half."""
+    share = {"model_a": 1.0, "tie": 0.5, "model_b": 0.0}
+    verdicts = ("judge_gpt4", "judge_claude3opus", "judge_gpt35")
+    return frame.with_columns(
+        pl.col("human").replace_strict(share, default=0.5, return_dtype=pl.Float64).alias("y"),
+        *(pl.col(name).replace_strict(share, default=0.5, return_dtype=pl.Float64) for name in verdicts),
+        pl.lit("battles").alias("target"),
+    )
+
+
+def _ratings(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
+    """Mean human ratings of 0 to 100 as shares."""
+    return frame.with_columns(pl.col("y") / 100.0, pl.lit("ratings").alias("target"))
+
+
+def _toxicity(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
+    """Judge scores cut to their scale of 0 to 9 (one reply holds a stray 110)."""
+    judges = [name for name in frame.columns if name.startswith("judge_")]
+    return frame.with_columns(pl.col(judges).clip(0, 9), pl.lit("toxic").alias("target"))
+
+
+_ASSET_JUDGES = (
+    "Qwen3-8B", "Qwen3-4B", "Qwen3-1.7B", "Qwen3-0.6B", "Llama-3.1-8B-Instruct", "Llama-3.2-3B", "Llama-3.2-1B",
+    "Mistral-7B-Instruct-v0.3", "Phi-4-mini-instruct", "gemma-3-4b-it", "gemma-3-1b-it",
+)  # fmt: skip
+_TOXICITY_JUDGES = (
+    "Qwen2.5-14B-Instruct", "Qwen2.5-7B-Instruct", "Qwen3-8B", "Meta-Llama-3-8B-Instruct", "Llama-3.1-8B-Instruct",
+    "Mistral-7B-Instruct-v0.3", "gemma-2-9b-it", "Phi-4-mini-instruct", "Yi-1.5-9B-Chat",
+)  # fmt: skip
+
+
+def _by_maker(judges: Sequence[str]) -> dict[str, str]:
+    """Judge columns, each in the family of its maker."""
+    return {f"judge_{name}": name.replace("Meta-", "").split("-")[0].rstrip("0123456789.") for name in judges}
+
+
 _ADAPTERS: Mapping[str, _Adapter] = {
     "gsm8k_outcomes": _Adapter(
         {
@@ -262,5 +301,17 @@ _ADAPTERS: Mapping[str, _Adapter] = {
         {"q_chars": "continuous"},
         target="target",
         prepare=_first_runs,
+    ),
+    "arena_votes": _Adapter(
+        {"judge_gpt4": "GPT-4", "judge_claude3opus": "Claude 3 Opus", "judge_gpt35": "GPT-3.5"},
+        {"model_a": "categorical"},
+        target="target",
+        prepare=_arena,
+    ),
+    "asset_ratings": _Adapter(
+        _by_maker(_ASSET_JUDGES), {"orig_chars": "continuous"}, target="target", prepare=_ratings
+    ),
+    "civilcomments": _Adapter(
+        _by_maker(_TOXICITY_JUDGES), {"text_chars": "continuous"}, target="target", prepare=_toxicity
     ),
 }
