@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,9 @@ def run(options: StudyOptions) -> StudyResult:
         progress=options.progress,
         label="parts of cells",
     )
-    results, figures, mains = [], {}, {}
+    results: list[ResultTable] = []
+    figures: dict[str, str] = {}
+    mains: dict[str, dict[str, Errors]] = {}
     for stem, cells in tables.items():
         parts: dict[str, dict[str, Errors]] = {
             part: {cell.name: found[f"{part}/{cell.name}"] for cell in cells if f"{part}/{cell.name}" in found}
@@ -95,7 +96,7 @@ def run(options: StudyOptions) -> StudyResult:
         }
         mains[stem] = parts["main"]
         results += _tables(stem, cells, parts, sizes)
-        figures[f"lace-real-{stem}"] = _figure(parts["main"], stem)
+        figures |= _figure(parts["main"], stem)
     if len(tables) > 1:
         results.insert(0, _summary(mains))
     sizes_of = [len(cell.y) for cells in tables.values() for cell in cells]
@@ -307,28 +308,32 @@ def _stratified(parts: Mapping[str, Errors]) -> ResultTable:
     )
 
 
-def _figure(parts: Mapping[str, Errors], stem: str) -> str:
+def _figure(parts: Mapping[str, Errors], stem: str) -> dict[str, str]:
+    """The chart of RE against labels by method; nothing where there is only one budget."""
     series = []
     for method in dict.fromkeys(name for errors in parts.values() for name in errors):
+        if method not in ("lace", ADAPTIVE, *_SHOWN):
+            continue
         ratios = _ratios(parts, "naive", method)
-        cells: list[Any] = [geometric_mean(ratios[n]) for n in BUDGETS]
-        if all(np.isfinite(cell.value) for cell in cells) and method in ("lace", ADAPTIVE, *_SHOWN):
-            low, high = [cell.low for cell in cells], [cell.high for cell in cells]
+        cells = {n: geometric_mean(ratios[n]) for n in BUDGETS}
+        cells = {n: cell for n, cell in cells.items() if np.isfinite(cell.value)}
+        if len(cells) > 1:
             series.append(
                 Series(
                     NAMES[method],
-                    BUDGETS,
-                    [cell.value for cell in cells],
-                    low,
-                    high,
-                    method not in ("lace", ADAPTIVE),
-                    True,
+                    list(cells),
+                    [cell.value for cell in cells.values()],
+                    [cell.low or cell.value for cell in cells.values()],
+                    [cell.high or cell.value for cell in cells.values()],
+                    dashed=method not in ("lace", ADAPTIVE),
+                    markers=True,
                 )
             )
-    return line_chart(
-        series, title=f"Relative efficiency on {stem}", x_label="labels", y_label="RE, geometric mean over cells",
-        log_x=True, log_y=True, reference=1.0,
-    )  # fmt: skip
+    if not series:
+        return {}
+    title, y_label = f"Relative efficiency on {stem}", "RE, geometric mean over cells"
+    chart = line_chart(series, title=title, x_label="labels", y_label=y_label, log_x=True, log_y=True, reference=1.0)
+    return {f"lace-real-{stem}": chart}
 
 
 _SHOWN = ("global_cv", "per_signal_cv", "aug_plugin", "scalar_cv", "plugin_multi")

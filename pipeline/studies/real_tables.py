@@ -124,7 +124,7 @@ def build_cell(
     raw: FloatArray,
     families: Mapping[str, str],
 ) -> RealCell:
-    """A cell from raw columns: signals filled and standardised, ordered axes jittered with a seed of their own."""
+    """A cell from raw columns: signals filled and standardised, ordered axes jittered, alike for every target."""
     filled, indicated = fill_missing_signals(raw)
     names = list(families)
     owners = [*names, *(names[column] for column in indicated)]
@@ -135,7 +135,7 @@ def build_cell(
     levels = values.astype(np.float64) if kind == "ordinal" else None
     z: NDArray[Any] = values.astype(np.float64) if kind != "categorical" else values
     if kind == "ordinal":
-        seed = int.from_bytes(hashlib.sha256(f"{name} {target}".encode()).digest()[:8], "little")
+        seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
         z = z + np.random.default_rng(seed).uniform(-JITTER, JITTER, size=len(z))
     judge = filled[:, 0]
     return RealCell(f"{name}/{target}", target, z, kind, levels, y, standardize_signals(filled), grouped, 0, judge)

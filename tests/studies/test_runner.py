@@ -87,7 +87,9 @@ def test_a_missing_dask_extra_is_one_clear_error(monkeypatch: pytest.MonkeyPatch
 
 def test_dask_gives_the_same_numbers() -> None:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None, host="127.0.0.1") as cluster:
+    with distributed.LocalCluster(
+        n_workers=1, processes=False, protocol="tcp", dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
         assert map_replicates(draw, TASKS, seed=3, dask=cluster.scheduler_address) == map_replicates(
             draw, TASKS, seed=3
         )
