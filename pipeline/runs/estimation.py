@@ -70,7 +70,7 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
     warnings: list[Warned] = []
     pool = {name: target_arrays(tables.signals, name, tables.inclusion) for name in config.roles.targets}
     for name, arrays in pool.items():
-        if not arrays.labeled.any():
+        if not arrays.labeled.any() and set(config.estimate) != {"best_of_n"}:
             raise InputError(f"target {name}: no labeled item with a gold answer; nothing can be estimated")
     estimates: Estimates = {name: {} for name in pool}
     wanted = config.estimate
