@@ -226,8 +226,9 @@ class _Sizes:
 
     def _fixed(self, prompt: Prompt) -> float:
         blank: dict[str, Any] = dict.fromkeys(
-            ("question", "chain_a", "chain_b", "response", "response_a", "response_b", "preference"), ""
+            ("question", "chain_a", "chain_b", "response", "response_a", "response_b"), ""
         )
+        blank["preference"] = "CHAIN A, in both orders of showing them"
         example = {key: blank[key] for key in ("question", "chain_a", "chain_b", "preference")}
         blank["choices"] = ("",) if self._with_choices else None
         blank["examples"] = [{**example, "choices": blank["choices"], "correct": True}] * self._plan.examples
