@@ -2,8 +2,10 @@
 
     python benchmarks/coverage_embedded.py --seeds 200 --out docs/studies/embedded-coverage.txt
 
-Every seed writes its own problems, world and draw of 50 labels, and goes through the collector, the gateway and the
-estimation of a real run. Finished seeds are kept beside the output, so that a second start carries on.
+Every seed writes its own problems, world and draw of 50 labels, and goes through the collector, the tables and the
+estimation of a real run. To save time the simulated models are asked without cache, limits and retries between; the
+first seed is also collected through the gateway, and both must give the same tables. Finished seeds are kept beside
+the output, so that a second start carries on.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,9 @@ from pipeline.collection.collector import Collector
 from pipeline.config import RunConfig
 from pipeline.models.budget import Budget
 from pipeline.models.gateway import Gateway
-from pipeline.models.simulated import simulated_transports, simulation_settings
+from pipeline.models.reading import to_reply
+from pipeline.models.simulated import SimulatedTransport, simulated_transports, simulation_settings
+from pipeline.models.types import Answered, Asker, CallLabel, Message, Outcome, ReplySchema, Request
 from pipeline.report.document import EstimateSet
 from pipeline.runs.estimation import estimate_run
 from pipeline.runs.frames import RunTables
@@ -62,8 +66,36 @@ def config_of(seed: int, coupling: str, draws: int) -> RunConfig:
     return config.model_copy(update={"seed": seed, "design": design})
 
 
-async def collect(prepared: Prepared, folder: Path) -> None:
-    """Ask everything through the real gateway, with a cache in memory; write every table but signals."""
+class WorldAsker:
+    """Asks the simulated models directly: the replies that the gateway would bring, without what lies between."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._specs = prepared.specs
+        self._transport = SimulatedTransport(prepared.world)
+
+    async def ask(
+        self,
+        model: str,
+        messages: Sequence[Message],
+        *,
+        label: CallLabel,
+        draw: int = 0,
+        params: Mapping[str, Any] | None = None,
+        schema: ReplySchema | None = None,
+    ) -> Outcome:
+        """One call; see :meth:`pipeline.models.types.Asker.ask`."""
+        spec = self._specs[model]
+        sent = {**spec.params, **(params or {})}
+        if schema is not None:
+            body = {"name": schema.name, "schema": dict(schema.json_schema), "strict": True}
+            sent["response_format"] = {"type": "json_schema", "json_schema": body}
+        request = Request(spec.model, spec.endpoint, tuple(messages), sent, draw)
+        raw = await self._transport.send(spec, request, timeout_s=60.0)
+        return Answered(request, "", to_reply(raw, latency_s=0.0, price=None), cached=False)
+
+
+async def collect(prepared: Prepared, folder: Path, *, through_gateway: bool = False) -> None:
+    """Ask everything and write every table but items and signals."""
     specs = prepared.specs
     gateway = Gateway(
         specs,
@@ -72,18 +104,30 @@ async def collect(prepared: Prepared, folder: Path) -> None:
         record=lambda record: None,
         transports=simulated_transports(prepared.world, specs.values()),
     )
+    asker: Asker = gateway if through_gateway else WorldAsker(prepared)
     with RowSpool(folder / "spool") as spool:
         collector = Collector(
             prepared.config,
             prepared.benchmark,
             prepared.labeled,
-            gateway,
+            asker,
             prepared.prompts,
             lambda row: spool.add(row.table, asdict(row)),
         )
         async with gateway:
             await collector.run()
         spool.write(folder, [schema for name, schema in TABLES.items() if name != "items"])
+
+
+def assert_same_tables(prepared: Prepared) -> None:
+    """Both ways of asking give the same rows (request keys aside, which only the gateway computes)."""
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        asyncio.run(collect(prepared, Path(one)))
+        asyncio.run(collect(prepared, Path(two), through_gateway=True))
+        for name in ("responses", "preferences", "scores", "taus"):
+            left, right = getattr(RunTables(Path(one)), name), getattr(RunTables(Path(two)), name)
+            if not left.drop("request_key").equals(right.drop("request_key")):
+                raise AssertionError(f"the gateway gives another table {name}")
 
 
 def estimates(prepared: Prepared, folder: Path, labeled: Collection[str]) -> EstimateSet:
@@ -201,6 +245,7 @@ def main() -> None:
         for line in partial.read_text("utf-8").splitlines():
             rows = json.loads(line)
             done[rows[0]["seed"]] = rows
+    assert_same_tables(prepare(config_of(0, given.coupling, given.draws)))
     started, fresh = time.perf_counter(), 0
     for seed in range(given.seeds):
         if seed in done:
