@@ -213,6 +213,11 @@ class CallLog:
         if self._count(line):
             self._file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
 
+    def failure_messages(self, stage: str, most: int) -> list[tuple[str, int]]:
+        """The commonest messages of a stage's failed calls, and how many calls each ended."""
+        failed = (line for line in self._failures.values() if line["stage"] == stage and line.get("error"))
+        return Counter(str(line["error"]["message"]) for line in failed).most_common(most)
+
     def _lost_its_line(self, record: CallRecord) -> bool:
         since = self._crashed_since
         return since is not None and record.at >= since and record.key not in self._paid

@@ -73,6 +73,7 @@ async def collect(
                 manifest.update(prices=_prices(gateway))
                 async with Progress(log, _planned(prepared), gateway, quiet=quiet):
                     await _run_collector(prepared, gateway, spool)
+            _refuse_dead_stages(log)
             _write_tables(directory, prepared, spool)
         except RunStopped as stop:
             manifest.finish("stopped", reason=stop.reason)
@@ -159,6 +160,14 @@ async def _run_collector(prepared: Prepared, gateway: Gateway, spool: RowSpool) 
         lambda row: spool.add(row.table, asdict(row)),
     )
     await collector.run()
+
+
+def _refuse_dead_stages(log: CallLog) -> None:
+    """A stage without a single answer is an outage, never a result."""
+    for name, stage in log.totals.stages.items():
+        if stage.failed and stage.failed == stage.calls:
+            why = "; ".join(f"{count} × {message}" for message, count in log.failure_messages(name, 3))
+            raise RunStopped(f"all {stage.failed} calls of stage {name} failed: {why}", "failure_limit")
 
 
 def _planned(prepared: Prepared) -> dict[str, int]:

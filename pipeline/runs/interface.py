@@ -15,7 +15,7 @@ from pipeline.models.transport import Transport
 from pipeline.report.document import EstimateSet, read_estimates
 from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
-from pipeline.runs.setup import Prepared, prepare, resolve_config
+from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config
 
 __all__ = ["RunResult", "in_any_loop", "load_env_file", "load_run", "replay", "result_of", "resume", "run", "run_async"]
 
@@ -75,11 +75,13 @@ async def run_async(
     load_env_file()
     resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
     directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
+    carried_on = directory if directory.config_file.exists() else None
+    prepared = prepare(resolved, carried_on, need_keys=not transports)
+    if not transports:
+        check_ready(prepared)
+    if not yes:
+        _confirm(prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
-        carried_on = directory if directory.config_file.exists() else None
-        prepared = prepare(resolved, carried_on, need_keys=not transports)
-        if not yes:
-            _confirm(prepared, Path(cache_dir) if cache_dir else None)
         await _collect(directory, prepared, quiet, transports, cache_dir, command)
     return result_of(directory)
 
@@ -100,6 +102,8 @@ async def resume_async(
     with directory.locked():
         config = resolve_config(directory.config(), budget_usd=budget_usd)
         prepared = prepare(config, directory, need_keys=not transports)
+        if not transports:
+            check_ready(prepared)
         await _collect(directory, prepared, quiet, transports, cache_dir, command)
     return result_of(directory)
 

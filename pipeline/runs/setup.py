@@ -16,7 +16,7 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price
 from pipeline.runs.directory import RunDirectory
 
-__all__ = ["Prepared", "default_config", "prepare", "resolve_config", "save_prompts"]
+__all__ = ["Prepared", "check_ready", "default_config", "prepare", "resolve_config", "save_prompts"]
 
 
 def default_config() -> RunConfig:
@@ -116,6 +116,24 @@ def prepare(config: RunConfig, directory: RunDirectory | None = None, *, need_ke
     world = _world(config, benchmark)
     specs = {name: _spec(name, entry, config, world, need_keys) for name, entry in config.model_entries.items()}
     return Prepared(config, benchmark, labeled, prompts, specs, world)
+
+
+def check_ready(prepared: Prepared) -> None:
+    """Refuse, before anything is written or asked, what no call could survive.
+
+    Raises:
+        ConfigError: an unknown provider, a missing key variable, an unknown price under ``budget.usd``.
+    """
+    from pipeline.models.budget import Budget
+    from pipeline.models.pricing import find_price, require_prices
+    from pipeline.models.providers import check_credentials
+
+    check_credentials(prepared.specs)
+    usd = prepared.config.budget.usd
+    if usd is not None:
+        require_prices(
+            prepared.specs, {name: find_price(spec) for name, spec in prepared.specs.items()}, Budget(usd=usd)
+        )
 
 
 def _world(config: RunConfig, benchmark: Benchmark) -> Any:
