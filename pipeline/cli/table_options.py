@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pipeline.errors import InputError
-from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole
+
+if TYPE_CHECKING:
+    from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole
 
 __all__ = ["column_options", "column_roles", "split_names"]
 
@@ -56,6 +58,8 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
     Raises:
         InputError: no gold, a column in two roles, a kind or number that cannot be read.
     """
+    from pipeline.tables.estimator_inputs import ColumnRoles
+
     gold = given["gold"]
     if not gold:
         raise InputError("--gold COL is needed: the column that says how good each answer is")
@@ -73,6 +77,8 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
 
 
 def _profile(text: str) -> ProfileRole:
+    from pipeline.tables.estimator_inputs import ProfileRole
+
     name, _, kind = text.rpartition(":")
     if name and kind in _KINDS:
         return ProfileRole(name, kind)  # type: ignore[arg-type]

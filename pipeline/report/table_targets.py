@@ -232,6 +232,10 @@ def profile_place(axis: ProfileAxis, rows: NDArray[np.bool_]) -> tuple[NDArray[A
     values = axis.values[rows]
     if axis.kind == "categorical":
         return values, Categorical(), None
+    if len(np.unique(values)) == 1:
+        raise ValueError(
+            f"profile column {axis.column!r} holds one value only ({values[0]:g}); there is nothing to profile"
+        )
     if axis.kind == "continuous":
         return values, None, None
     levels, ranks = np.unique(values, return_inverse=True)

@@ -153,6 +153,8 @@ def table_inputs(table: UserTable, roles: ColumnRoles) -> TableInputs:
     inclusion = _inclusion(table, roles.inclusion, labeled) if roles.inclusion else None
     ids = label_column(table, roles.id) if roles.id else None
     clusters = _full_labels(table, roles.cluster, "cluster column") if roles.cluster else None
+    if clusters is not None and len(np.unique(clusters)) < 2:
+        raise DataError(f"cluster column {roles.cluster!r} holds one value only; one cluster gives no standard error")
     models = _full_labels(table, roles.model, "model column") if roles.model else np.full(len(y), ALL)
     axes = [_axis(table, profile, notices) for profile in roles.profiles]
     targets = []
@@ -288,7 +290,8 @@ def _repeats(ids: NDArray[np.str_], target: str, notices: list[Notice]) -> NDArr
 def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> ProfileAxis:
     column = table.frame[role.column]
     numbers: FloatArray | None = None
-    if role.kind != "categorical" and column.dtype != pl.Boolean:
+    words = column.dtype == pl.String and not column.drop_nulls().str.contains(r"\d").any()
+    if role.kind != "categorical" and column.dtype != pl.Boolean and (role.kind is not None or not words):
         try:
             numbers = number_column(table, role.column, f"{role.kind or 'profile'} profile column").values
         except DataError:
