@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -196,7 +197,7 @@ def math_equal(answer: str, gold: str) -> bool:
     quick = _quick(answer, gold)
     if quick is not None:
         return quick
-    return _compared(answer, gold)
+    return _compared(_bare(answer), _bare(gold))
 
 
 def _quick(answer: str, gold: str) -> bool | None:
@@ -210,6 +211,12 @@ def _quick(answer: str, gold: str) -> bool | None:
         if given is not None and wanted is not None:
             return numbers_equal(given, wanted)
     return None
+
+
+def _bare(text: str) -> str:
+    """Without the marks that only say where mathematics begins and ends, and without a closing full stop."""
+    bare = re.sub(r"(?<!\\)\\[()\[\]]|(?<!\\)\$", "", text).strip()
+    return re.sub(r"(?<!\\right)\.$", "", bare)
 
 
 def _tight(text: str) -> str:

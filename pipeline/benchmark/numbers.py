@@ -26,6 +26,7 @@ _NUMBER = re.compile(
     r"(?:\s*(?P<scale>thousand|million|billion|trillion)\b)?"
     r"(?P<percent>\s*(?:%|percent\b|per cent\b|percentage points?\b))?",
 )
+_PLAIN = re.compile(r"\s*-?[0-9]{1,18}(?:\.[0-9]{1,18})?\s*")
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _AMBIGUOUS_NEXT = re.compile(
     r"\s*(?:[-/*^+=<>:]\s*)?[\d\\]|\s*[*^<>_]|\(|\s*(?:or|to|and)\s+[-+$]?\.?\d|\s*,\s*[-+$]?\.?\d|[xyznkKMB]\b"
@@ -68,6 +69,8 @@ def parse_number(text: str) -> Number | None:
     ``72, which is 6 * 12`` is 72 (it comes first); ``about 72 dollars`` is 72 (the only one); ``3 4``, ``5 or 6``,
     ``5-6`` state no single number; ``x = 72`` is 72. Grouping by commas or thin spaces must be in threes.
     """
+    if _PLAIN.fullmatch(text):
+        return Number(Fraction(text.strip()))
     cleaned = _LATEX_FRACTION.sub(_slash, plain_text(text)).strip()
     if len(cleaned) > 4_000:
         return None
