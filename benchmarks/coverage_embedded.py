@@ -71,6 +71,7 @@ class WorldAsker:
 
     def __init__(self, prepared: Prepared) -> None:
         self._specs = prepared.specs
+        self._endpoints = {name: spec.endpoint for name, spec in prepared.specs.items()}
         self._transport = SimulatedTransport(prepared.world)
 
     async def ask(
@@ -89,7 +90,7 @@ class WorldAsker:
         if schema is not None:
             body = {"name": schema.name, "schema": dict(schema.json_schema), "strict": True}
             sent["response_format"] = {"type": "json_schema", "json_schema": body}
-        request = Request(spec.model, spec.endpoint, tuple(messages), sent, draw)
+        request = Request(spec.model, self._endpoints[model], tuple(messages), sent, draw)
         raw = await self._transport.send(spec, request, timeout_s=60.0)
         return Answered(request, "", to_reply(raw, latency_s=0.0, price=None), cached=False)
 
@@ -112,7 +113,7 @@ async def collect(prepared: Prepared, folder: Path, *, through_gateway: bool = F
             prepared.labeled,
             asker,
             prepared.prompts,
-            lambda row: spool.add(row.table, asdict(row)),
+            lambda row: spool.add(row.table, {name: getattr(row, name) for name in row.__slots__}),
         )
         async with gateway:
             await collector.run()

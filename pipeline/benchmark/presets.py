@@ -126,14 +126,14 @@ def _gsm8k(row: Mapping[str, Any], seed: int) -> Parts:
     steps = sum(1 for line in solution.splitlines() if line.strip())
     if not 3 <= steps <= 10:
         raise Skip("steps outside 3–10")
-    return Parts(_id(row), question, gold, profile=float(steps))
+    return Parts(_id(row), question, gold, profile=float(steps), metadata={"solution": solution.strip()})
 
 
 def _math500(row: Mapping[str, Any], seed: int) -> Parts:
     level = _whole(_get(row, "level"), "level")
     if not 1 <= level <= 5:
         raise BadRow(f"field 'level' is {level}, not 1 to 5")
-    metadata = {"subject": row["subject"]} if row.get("subject") else {}
+    metadata = {name: row[name] for name in ("subject", "solution") if row.get(name)}
     question, gold = _text(row, "question", "problem"), _get(row, "gold", "answer")
     return Parts(_id(row, "unique_id"), question, gold, profile=float(level), metadata=metadata)
 

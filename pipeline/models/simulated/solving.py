@@ -43,7 +43,7 @@ def worked_chain(solution: Solution, length: float, chance: Chance) -> str:
     for index, step in enumerate(solution.steps):
         link = _LINKS[0] if index == 0 else chance.pick(_LINKS[1:])
         line = f"{link}: {step}" if wordy > 0.25 else step
-        lines.append(f"{line}. {chance.pick(_REMARKS)}" if chance.happens(wordy * 0.8) else line)
+        lines.append(f"{line.rstrip('.')}. {chance.pick(_REMARKS)}" if chance.happens(wordy * 0.8) else line)
     if wordy > 0.35:
         lines.append(chance.pick(_CLOSINGS))
     return "\n".join(lines)

@@ -102,6 +102,17 @@ class WorldItem:
         """Whether an answer means the gold one: equal as text, as numbers, or as the choice's letter or text."""
         if answer is None:
             return False
+        known = self._graded.get(answer)
+        if known is None:
+            known = self._graded[answer] = self._means_gold(answer)
+        return known
+
+    @cached_property
+    def _graded(self) -> dict[str, bool]:
+        """Answers met so far: few different ones are given, each of them often."""
+        return {}
+
+    def _means_gold(self, answer: str) -> bool:
         mine, truth = _plain(answer), _plain(self.gold)
         if mine == truth:
             return True
