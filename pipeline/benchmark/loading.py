@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, ProfileKind, select_items
@@ -56,7 +57,12 @@ def _embedded(config: BenchmarkSettings, seed: int) -> Benchmark:
 
     grading = config.grading or "numeric"
     _check_grading(grading)
+    name = config.profile.field if config.profile else "level"
+    if name != "level":
+        raise DataError(f"benchmark.profile.field {name!r}: the embedded benchmark has one profile axis, 'level'")
     items = select_items(embedded_items(seed), limit=config.limit, sample=config.sample, seed=seed)
+    if config.profile and config.profile.kind == "categorical":
+        items = tuple(replace(item, profile=f"{item.profile:g}") for item in items)
     return Benchmark(
         name="embedded",
         items=items,
@@ -195,7 +201,7 @@ class _Reader:
         if name is None or not own:
             return parts.profile
         column = self._config.fields.profile or name
-        if column not in values and self._preset is not None and name == self._preset.profile[0]:
+        if self._preset is not None and column == self._preset.profile[0]:
             value: Any = parts.profile
         elif column not in values:
             raise BadRow(f"has no field {column!r}, the profile axis; it has {', '.join(sorted(map(str, values)))}")
@@ -292,7 +298,7 @@ def _axis_value(value: Any, column: str, kind: ProfileKind | None) -> float | st
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         raise Skip("no value on the profile axis")
     if kind == "categorical":
-        return str(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -117,8 +117,7 @@ async def replay_collection(
         )
         try:
             async with gateway:
-                with contextlib.suppress(RunStopped):  # a stage that fails for want of replies: the misses say why
-                    await _run_collector(prepared, gateway, spool)
+                await _run_collector(prepared, gateway, spool, replaying=True)
             if gateway.misses:
                 _refuse(directory, manifest, gateway)
             _write_tables(directory, prepared, spool)
@@ -150,7 +149,7 @@ def _refuse(directory: RunDirectory, manifest: Manifest, gateway: Gateway) -> No
     raise ReplayMissError(f"{directory.path}: {message}")
 
 
-async def _run_collector(prepared: Prepared, gateway: Gateway, spool: RowSpool) -> None:
+async def _run_collector(prepared: Prepared, gateway: Gateway, spool: RowSpool, *, replaying: bool = False) -> None:
     collector = Collector(
         prepared.config,
         prepared.benchmark,
@@ -158,6 +157,7 @@ async def _run_collector(prepared: Prepared, gateway: Gateway, spool: RowSpool) 
         gateway,
         prepared.prompts,
         lambda row: spool.add(row.table, asdict(row)),
+        stop_on_failures=not replaying,  # a replay meets the failures of a run that went through, in another order
     )
     await collector.run()
 

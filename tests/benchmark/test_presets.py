@@ -189,6 +189,18 @@ def test_rows_that_do_not_fit_are_one_line(preset: str, row: dict[str, Any], say
     assert "line 1" in str(error.value)
 
 
+def test_the_presets_own_axis_can_be_of_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"question": "q", "gold": "7", "level": "Level 2"}) + "\n")
+    for kind, value in (("ordinal", 2.0), ("continuous", 2.0), ("categorical", "2")):
+        benchmark = load("math500", path, grading="numeric", profile={"field": "level", "kind": kind})
+        assert (benchmark.items[0].profile, benchmark.profile_kind) == (value, kind)
+    embedded = load("embedded", profile={"field": "level", "kind": "categorical"})
+    assert {item.profile for item in embedded.items} == {"1", "2", "3", "4", "5"}
+    with pytest.raises(DataError, match="one profile axis, 'level'"):
+        load("embedded", profile={"field": "family", "kind": "categorical"})
+
+
 def test_grading_and_profile_can_be_overridden(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({"question": "q", "gold": "7", "level": 2, "subject": "Algebra", "uid": "m1"}) + "\n")
