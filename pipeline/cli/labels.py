@@ -40,7 +40,7 @@ def export(source: str, file: Path, **given: Any) -> None:
     if Path(source).is_file():
         from pipeline.report.label_tables import export_table_labels
 
-        roles, _ = column_roles(given)
+        roles, _ = column_roles({**given, "gold": given["gold"] or "gold"})
         design = export_table_labels(
             Path(source), roles, file, given["labels"], kind=given["kind"], question=given["question"],
             answer=given["answer"], seed=given["seed"],

@@ -28,6 +28,7 @@ from pipeline.tables.labels import (
     realised_inclusion,
     write_label_sheet,
 )
+from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
 __all__ = ["INCLUSION", "LabeledTable", "export_table_labels", "import_table_labels"]
@@ -66,11 +67,13 @@ def export_table_labels(
 ) -> LabelDesign:
     """Draw rows of a table and write the sheet; every model gets its share.
 
+    The table need not have the gold column yet.
+
     Raises:
         InputError: unreadable table, too few rows or labels, the sheet exists.
     """
     shown = [name for name in (question, answer) if name is not None]
-    table = read_user_table(path, [*roles.columns(), *shown])
+    table = _read(path, roles, shown)
     keys = row_keys(table, roles)
     groups = _groups(table, roles)
     share = _shares([len(rows) for rows in groups], labels)
@@ -95,6 +98,16 @@ def export_table_labels(
     ]
     write_label_sheet(sheet, rows_out, design)
     return design
+
+
+def _read(path: Path, roles: ColumnRoles, more: Sequence[str] = ()) -> UserTable:
+    """The columns in use; a gold column that the table does not have yet is a new, empty one."""
+    names = [*roles.columns(), *more]
+    if roles.gold in inspect_source(path).columns:
+        return read_user_table(path, names)
+    table = read_user_table(path, [name for name in names if name != roles.gold])
+    empty = pl.lit(None, dtype=pl.String).alias(roles.gold)
+    return UserTable(table.source, table.frame.with_columns(empty), table.rows, table.notes)
 
 
 def row_keys(table: UserTable, roles: ColumnRoles) -> list[str]:
@@ -200,7 +213,7 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
     if not design.roles:
         raise InputError(f"{sheet} was drawn from the run {design.source!r}; give that run")
     roles = _stored_roles(design.roles)
-    table = read_user_table(path, roles.columns())
+    table = _read(path, roles)
     keys = row_keys(table, roles)
     if tuple(keys) != design.ids:
         raise InputError(

@@ -116,7 +116,7 @@ def _gap_profile(
         z, a.y[rows_a][rows], b.y[rows_b][rows], first[rows_a][rows], second[rows_b][rows], labeled=both[rows],
         locality=locality, adapt="average", level=options.level, target=options.target,
     )  # fmt: skip
-    return placed_profile(profile, axis, levels, a)
+    return placed_profile(profile, axis, levels)
 
 
 def _same_columns(a: TargetInputs, b: TargetInputs) -> tuple[FloatArray, FloatArray]:

@@ -96,6 +96,16 @@ def filled_signals(target: TargetInputs) -> tuple[FloatArray, tuple[str, ...]]:
 def target_estimates(
     target: TargetInputs, options: TableOptions, notices: list[Notice]
 ) -> dict[str, Estimate | Profile]:
+    """Every asked-for estimate of one target whose columns are given: method → estimate.
+
+    Args:
+        target: its rows.
+        options: which methods, and how.
+        notices: grows with what the reader of the numbers must know.
+
+    Raises:
+        InputError: fewer than two labels, or an estimator refuses the data.
+    """
     n, size = int(target.labeled.sum()), len(target.y)
     if n < 2:
         who = "the table has" if target.name == ALL else f"target {target.name} has"
@@ -114,6 +124,9 @@ def target_estimates(
     for axis in target.profiles if "lace_profile" in wanted else ():
         name = "lace_profile" if len(target.profiles) == 1 else f"lace_profile:{axis.column}"
         steps[name] = lambda axis=axis: _profile(target, axis, signals, options)  # type: ignore[misc]
+    if target.clusters is not None and any(name.startswith("lace_profile") for name in steps):
+        text = "intervals of profiles take the rows of a cluster for independent; they may be too short"
+        notices.append(Notice("profile_clusters", text))
     ratio = _ratio(target, options, notices)
     if ratio is not None and "lace_deployment" in wanted:
         steps["lace_deployment"] = lambda: _deployment(target, signals, ratio, options)
@@ -250,13 +263,12 @@ def _profile(target: TargetInputs, axis: ProfileAxis, signals: FloatArray, optio
         z, target.y[rows], signals[rows], labeled=target.labeled[rows], locality=locality, adapt="average",
         level=options.level, target=options.target, inclusion_probabilities=None if chances is None else chances[rows],
     )  # fmt: skip
-    return placed_profile(profile, axis, levels, target)
+    return placed_profile(profile, axis, levels)
 
 
-def placed_profile(profile: Profile, axis: ProfileAxis, levels: NDArray[Any] | None, target: TargetInputs) -> Profile:
+def placed_profile(profile: Profile, axis: ProfileAxis, levels: NDArray[Any] | None) -> Profile:
+    """The profile with its column's name, and the levels of an ordered axis in the place of their ranks."""
     facts = {**profile.diagnostics, "column": axis.column, "kind": axis.kind}
-    if target.clusters is not None:
-        facts["note"] = "pointwise intervals treat the rows of a cluster as independent"
     return replace(profile, at=profile.at if levels is None else levels, diagnostics=facts)
 
 
@@ -270,7 +282,7 @@ def _comparator(method: str, target: TargetInputs, signals: FloatArray, options:
         method, z, np.where(target.labeled, target.y, np.nan)[rows], signals[rows], locality=locality,
         rng=np.random.default_rng(options.seed),
     )  # fmt: skip
-    return placed_profile(profile, axis, levels, target)
+    return placed_profile(profile, axis, levels)
 
 
 def _one_step(target: TargetInputs, options: TableOptions) -> Estimate:

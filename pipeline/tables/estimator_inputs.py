@@ -167,6 +167,9 @@ def table_inputs(table: UserTable, roles: ColumnRoles) -> TableInputs:
                 )
             notices.append(Notice("no_labels", f"target {name} has no gold label and was left out"))
             continue
+        if len(rows) < len(y) and labeled[rows].sum() < 2:
+            notices.append(Notice("no_labels", f"target {name} has only 1 gold label and was left out"))
+            continue
         kept = checked_signals(signals[rows], roles.signals, y[rows], labeled[rows], name, notices)
         part = None if clusters is None else clusters[rows]
         if part is None and ids is not None:

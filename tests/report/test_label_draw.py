@@ -169,6 +169,17 @@ def test_several_models_get_their_share_and_rows_without_ids_are_numbered(table:
     assert all(item.startswith("row ") for item in numbered.drawn)
 
 
+def test_a_table_without_a_gold_column_gets_one(table: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.csv"
+    pl.read_csv(table).drop("y").write_csv(bare)
+    sheet = tmp_path / "sheet.csv"
+    export_table_labels(bare, ColumnRoles("new", ("s",), id="id"), sheet, 30)
+    fill_from_truth(sheet, table)
+    labeled = import_table_labels(bare, sheet, tmp_path / "out.csv")
+    assert labeled.inputs.targets[0].labeled.sum() == 30
+    assert pl.read_csv(tmp_path / "out.csv")["new"].is_not_null().sum() == 30
+
+
 def test_a_table_without_any_label_can_be_drawn_from(table: Path, tmp_path: Path) -> None:
     blank = tmp_path / "blank.csv"
     pl.read_csv(table).with_columns(y=pl.lit(None, dtype=pl.String)).write_csv(blank)
