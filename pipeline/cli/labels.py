@@ -25,7 +25,7 @@ def command() -> None:
 @command.command("export")
 @click.argument("source", metavar="RUN|TABLE")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("-n", "--labels", type=int, default=50, show_default=True, help="How many items to draw.")
+@click.option("-n", "--labels", type=int, help="How many items to draw (default: 50, or all that are left).")
 @click.option(
     "--design", "kind", type=click.Choice(["uniform", "stratified"]), default="uniform", show_default=True,
     help="Stratified: more labels where the signals predict worst; needs some labels already.",

@@ -13,15 +13,33 @@ from pipeline.estimators.label_strata import LabelStrata, Pilot, residual_strata
 from pipeline.estimators.planning import neyman_allocation
 from pipeline.tables.labels import GoldKind, LabelDesign
 
-__all__ = ["MIN_PILOT", "draw_labels"]
+__all__ = ["DEFAULT_LABELS", "MIN_PILOT", "draw_labels", "wanted_labels"]
+
+DEFAULT_LABELS = 50
+"""How many items are drawn where no number is asked for, or all that are left."""
 
 MIN_PILOT = 10
 """Labels from which a stratified draw is worth its trouble; below, the residual sds are guesses."""
 
 
+def wanted_labels(labels: int | None, free: int) -> int:
+    """The number to draw of ``free`` unlabeled items; None means 50 or all of them.
+
+    Raises:
+        InputError: nothing is left to label, or more is asked for than is left.
+    """
+    if free == 0:
+        raise InputError("every item is labeled already")
+    if labels is None:
+        return min(DEFAULT_LABELS, free)
+    if not 1 <= labels <= free:
+        raise InputError(f"{labels} labels are asked for; between 1 and {free} items are not labeled yet")
+    return labels
+
+
 def draw_labels(
     ids: Sequence[str],
-    labels: int,
+    labels: int | None,
     pilots: Sequence[Pilot],
     *,
     kind: Literal["uniform", "stratified"] = "uniform",
@@ -39,7 +57,7 @@ def draw_labels(
 
     Args:
         ids: (M,) the pool.
-        labels: how many to draw.
+        labels: how many to draw; None means 50 or all that are left.
         pilots: outcomes on the pool; an item counts as labeled where the first one has a label.
         kind: the design.
         strata: (M,) numbers 0..H−1 instead of the fifths.
@@ -50,9 +68,7 @@ def draw_labels(
     """
     size = len(ids)
     before = np.isfinite(pilots[0].y) if pilots else np.zeros(size, dtype=bool)
-    free = int((~before).sum())
-    if not 1 <= labels <= free:
-        raise InputError(f"{labels} labels are asked for; between 1 and {free} items are not labeled yet")
+    labels = wanted_labels(labels, int((~before).sum()))
     rng = np.random.default_rng(seed)
     if kind == "uniform":
         groups = LabelStrata(np.zeros(size, dtype=np.intp), np.array([size]), np.ones(1))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
-from pipeline.report.label_draw import draw_labels
+from pipeline.report.label_draw import draw_labels, wanted_labels
 from pipeline.report.table_targets import filled_signals
 from pipeline.tables.cells import label_column
 from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole, TableInputs, TargetInputs, table_inputs
@@ -58,7 +58,7 @@ def export_table_labels(
     path: Path,
     roles: ColumnRoles,
     sheet: Path,
-    labels: int,
+    labels: int | None = None,
     *,
     kind: Literal["uniform", "stratified"] = "uniform",
     question: str | None = None,
@@ -76,16 +76,14 @@ def export_table_labels(
     table = _read(path, roles, shown)
     keys = row_keys(table, roles)
     groups = _groups(table, roles)
-    share = _shares([len(rows) for rows in groups], labels)
+    pilots = [_pilot(table, roles, rows) for rows in groups]
+    free = [int(np.isnan(pilot.y).sum()) for pilot in pilots]
+    share = _shares(free, wanted_labels(labels, sum(free)))
     parts: list[LabelDesign | None] = []
-    for rows, count in zip(groups, share, strict=True):
-        if count == 0:
-            parts.append(None)
-            continue
-        pilot = _pilot(table, roles, rows)
+    for rows, pilot, count in zip(groups, pilots, share, strict=True):
         ids = [keys[row] for row in rows.tolist()]
-        parts.append(draw_labels(ids, count, [pilot], kind=kind, seed=seed))
-    design = _combined(parts, groups, keys, table, roles, path, kind, seed)
+        parts.append(draw_labels(ids, count, [pilot], kind=kind, seed=seed) if count else None)
+    design = _combined(parts, groups, keys, roles, path, kind, seed)
     place = {key: row for row, key in enumerate(keys)}
     texts = {name: label_column(table, name) for name in shown}
     rows_out = [
@@ -160,7 +158,6 @@ def _combined(
     parts: Sequence[LabelDesign | None],
     groups: Sequence[NDArray[np.intp]],
     keys: Sequence[str],
-    table: UserTable,
     roles: ColumnRoles,
     path: Path,
     kind: Literal["uniform", "stratified"],
@@ -230,11 +227,9 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         flags = label_column(table, roles.labeled).tolist()
         marks = ["yes" if key in have else flag for key, flag in zip(keys, flags, strict=True)]
         frame = frame.with_columns(pl.Series(roles.labeled, marks, dtype=pl.String))
-    if design.kind == "stratified" or len(set(design.strata)) > 1:
-        chances = realised_inclusion(design, labeled)
-        frame = frame.with_columns(pl.Series(INCLUSION, chances))
-        if design.kind == "stratified":
-            roles = replace(roles, inclusion=INCLUSION)
+    if design.kind == "stratified":
+        frame = frame.with_columns(pl.Series(INCLUSION, realised_inclusion(design, labeled)))
+        roles = replace(roles, inclusion=INCLUSION)
     inputs = table_inputs(UserTable(table.source, frame, table.rows, table.notes), roles)
     if out is not None:
         write_table(frame, out)

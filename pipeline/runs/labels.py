@@ -73,7 +73,7 @@ def stored_labels(run: Path) -> StoredLabels:
 def export_run_labels(
     directory: RunDirectory,
     sheet: Path,
-    labels: int,
+    labels: int | None = None,
     *,
     kind: Literal["uniform", "stratified"] = "uniform",
     seed: int = 0,

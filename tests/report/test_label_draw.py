@@ -98,6 +98,15 @@ def test_stratified_labels_are_worth_more_and_stay_unbiased() -> None:
     assert np.mean(covered) > 0.90
 
 
+def test_without_a_number_fifty_or_all_that_are_left_are_drawn() -> None:
+    for size, expected in ((200, 50), (30, 25)):
+        truth, signals = skewed(np.random.default_rng(0), size)
+        ids = [str(k) for k in range(size)]
+        assert len(draw_labels(ids, None, [pilot_of(truth, signals, range(5))]).drawn) == expected
+    with pytest.raises(InputError, match="every item is labeled already"):
+        draw_labels(ids, None, [pilot_of(truth, signals, range(30))])
+
+
 def test_refusals() -> None:
     truth, signals = skewed(np.random.default_rng(0), 30)
     ids = [str(k) for k in range(30)]
