@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.runs.directory import RunDirectory
+    from pipeline.tables.estimator_inputs import ColumnRoles
 
 __all__ = ["command"]
 
@@ -84,7 +86,19 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
     else:
         print_table_estimates(console(), estimates, title=Path(source).name)
     if out is not None:
-        click.echo(f"wrote {out}", err=True)
+        click.echo(f"wrote {out}; to estimate it again: {_again(out, labeled.roles)}", err=True)
+
+
+def _again(out: Path, roles: ColumnRoles) -> str:
+    """The command that estimates the labeled table."""
+    named = {
+        "gold": roles.gold, "signals": ",".join(roles.signals), "id": roles.id, "model": roles.model,
+        "cluster": roles.cluster, "labeled": roles.labeled, "inclusion": roles.inclusion,
+    }  # fmt: skip
+    words = ["auxeval", "estimate", str(out)]
+    for option, value in named.items():
+        words += [f"--{option}", value] if value else []
+    return shlex.join(words)
 
 
 def _run(source: str, given: dict[str, Any]) -> RunDirectory:

@@ -48,6 +48,7 @@ def draw_labels(
     source: str = "",
     gold: GoldKind = "score",
     roles: Mapping[str, Any] | None = None,
+    prior: Sequence[float] = (),
 ) -> LabelDesign:
     """Draw ``labels`` items that are not labeled yet.
 
@@ -61,7 +62,7 @@ def draw_labels(
         pilots: outcomes on the pool; an item counts as labeled where the first one has a label.
         kind: the design.
         strata: (M,) numbers 0..H−1 instead of the fifths.
-        seed, source, gold, roles: kept in the design.
+        seed, source, gold, roles, prior: kept in the design (see there).
 
     Raises:
         InputError: too few unlabeled items; a stratified draw with hardly any labels to learn from.
@@ -88,6 +89,7 @@ def draw_labels(
         kind, seed, source, gold, tuple(ids), tuple(int(h) for h in groups.strata),
         tuple(ids[k] for k in np.flatnonzero(before).tolist()), tuple(ids[k] for k in order.tolist()),
         tuple(int(n) for n in allocation), dict(roles or {}),
+        tuple(float(chance) for chance in prior),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
 from pipeline.report.label_draw import draw_labels, wanted_labels
 from pipeline.report.table_targets import filled_signals
-from pipeline.tables.cells import label_column
+from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole, TableInputs, TargetInputs, table_inputs
 from pipeline.tables.imports.imported import write_table
 from pipeline.tables.labels import (
@@ -83,7 +83,7 @@ def export_table_labels(
     for rows, pilot, count in zip(groups, pilots, share, strict=True):
         ids = [keys[row] for row in rows.tolist()]
         parts.append(draw_labels(ids, count, [pilot], kind=kind, seed=seed) if count else None)
-    design = _combined(parts, groups, keys, roles, path, kind, seed)
+    design = _combined(parts, groups, keys, roles, path, kind, seed, _prior(table, roles))
     place = {key: row for row, key in enumerate(keys)}
     texts = {name: label_column(table, name) for name in shown}
     rows_out = [
@@ -162,6 +162,7 @@ def _combined(
     path: Path,
     kind: Literal["uniform", "stratified"],
     seed: int,
+    prior: tuple[float, ...],
 ) -> LabelDesign:
     """One design for all models: the strata of each are numbered on."""
     strata = np.zeros(len(keys), dtype=int)
@@ -175,8 +176,20 @@ def _combined(
         before += list(part.before) if part is not None else []
     return LabelDesign(
         kind, seed, path.name, "score", tuple(keys), tuple(int(h) for h in strata), tuple(before), tuple(drawn),
-        tuple(allocation), _plain_roles(roles),
+        tuple(allocation), _plain_roles(roles), prior,
     )  # fmt: skip
+
+
+def _prior(table: UserTable, roles: ColumnRoles) -> tuple[float, ...]:
+    """The chances of the labels that are there, where the table says that they differed."""
+    if roles.inclusion is None:
+        return ()
+    chances = number_column(table, roles.inclusion, "inclusion column").values
+    if not ((chances > 0.0) & (chances <= 1.0)).all():
+        raise InputError(
+            f"inclusion column {roles.inclusion!r} must hold a probability in every row to draw further labels"
+        )
+    return tuple(chances.tolist())
 
 
 def _plain_roles(roles: ColumnRoles) -> dict[str, Any]:
@@ -227,7 +240,7 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         flags = label_column(table, roles.labeled).tolist()
         marks = ["yes" if key in have else flag for key, flag in zip(keys, flags, strict=True)]
         frame = frame.with_columns(pl.Series(roles.labeled, marks, dtype=pl.String))
-    if design.kind == "stratified":
+    if design.unequal:
         frame = frame.with_columns(pl.Series(INCLUSION, realised_inclusion(design, labeled)))
         roles = replace(roles, inclusion=INCLUSION)
     inputs = table_inputs(UserTable(table.source, frame, table.rows, table.notes), roles)

@@ -90,7 +90,7 @@ def rehearse_target(
     """One target; budgets above half of its labeled rows are passed over. Clusters are hidden as wholes."""
     known = target.labeled
     y, signals = target.y[known], filled_signals(target)[0][known]
-    clusters = None if target.clusters is None else target.clusters[known]
+    clusters = None if target.clusters is None else np.unique(target.clusters[known], return_inverse=True)[1]
     rows: list[Rehearsed] = []
     for budget in budgets:
         if 2 * budget > len(y):
@@ -107,17 +107,15 @@ def rehearse_target(
     return rows
 
 
-def _visible(size: int, budget: int, clusters: NDArray[np.str_] | None, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _visible(size: int, budget: int, clusters: NDArray[np.intp] | None, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Rows whose labels stay visible: ``budget`` of them, or whole clusters until there are as many."""
     visible = np.zeros(size, dtype=bool)
     if clusters is None:
         visible[rng.choice(size, budget, replace=False)] = True
         return visible
-    names = np.unique(clusters)
-    for name in rng.permutation(names):
-        visible |= clusters == name
-        if visible.sum() >= budget:
-            break
-    return visible
+    order = rng.permutation(int(clusters.max()) + 1)
+    enough = int(np.searchsorted(np.cumsum(np.bincount(clusters)[order]), budget)) + 1
+    return np.isin(clusters, order[:enough])
 
 
 def _summaries(target: str, budget: int, runs: dict[str, list[Estimate]], truth: float, pool: int) -> list[Rehearsed]:

@@ -92,8 +92,10 @@ def export_run_labels(
         columns = arrays.signals if arrays.signals.shape[1] else np.zeros((len(arrays.y), 1))
         pilots.append(Pilot(np.where(arrays.labeled, arrays.y, np.nan), columns))
     ids = items["item_id"].to_list()
+    before = stored_labels(directory.path).inclusion
     design = draw_labels(
         ids, labels, pilots, kind=kind, seed=seed, source=directory.path.name, gold="answer",
+        prior=[before[item] for item in ids] if before else (),
     )  # fmt: skip
     answers = _answers(directory, config)
     by_id = {row["item_id"]: row for row in items.iter_rows(named=True)}
@@ -152,7 +154,7 @@ def import_run_labels(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet
     before = stored_labels(directory.path)
     gold = {**before.gold, **filled.gold}
     inclusion: dict[str, float] = {}
-    if design.kind == "stratified":
+    if design.unequal:
         labeled = [*design.before, *filled.gold]
         chances = realised_inclusion(design, labeled)
         inclusion = {item: float(chance) for item, chance in zip(design.ids, chances, strict=True)}

@@ -59,6 +59,7 @@ class LabelDesign:
         drawn: items in the sheet.
         allocation: labels per stratum, those from before among them.
         roles: the columns of a table; empty for a run.
+        prior: (M,) chance that each item had to be labeled before, where those chances differed; else empty.
     """
 
     kind: Literal["uniform", "stratified"]
@@ -71,6 +72,12 @@ class LabelDesign:
     drawn: tuple[str, ...]
     allocation: tuple[int, ...]
     roles: Mapping[str, Any] = field(default_factory=dict)
+    prior: tuple[float, ...] = ()
+
+    @property
+    def unequal(self) -> bool:
+        """Whether labels need weights: chances differ, or did before."""
+        return self.kind == "stratified" or bool(self.prior)
 
     def to_json(self) -> str:
         """As stored."""
@@ -241,18 +248,25 @@ def _check_allowed(sheet: Path, texts: Sequence[str], allowed: Sequence[str] | N
 
 
 def realised_inclusion(design: LabelDesign, labeled: Sequence[str]) -> NDArray[np.float64]:
-    """(M,) share of each item's stratum that is labeled, in the order of ``design.ids``.
+    """(M,) chance of each item to be labeled, given how many labels came back, in the order of ``design.ids``.
 
-    Within a stratum every item had the same chance, so this is its inclusion probability given how many labels came
-    back (labels left empty are taken as missing at random within the stratum).
+    Within a stratum every item had the same chance: the labeled share of the stratum. Where the labels from before had
+    unequal chances p, it is p + (1 − p)·k with k the share of the stratum's other items that was labeled now. Labels
+    left empty are taken as missing at random within the stratum.
 
     Raises:
         InputError: a stratum without a single label: it would not be represented.
     """
     strata = np.asarray(design.strata, dtype=np.intp)
-    have = set(labeled)
-    mask = np.array([item in have for item in design.ids])
     sizes = np.bincount(strata)
+    have, before = set(labeled), set(design.before)
+    mask = np.array([item in have for item in design.ids])
+    if design.prior:
+        old = np.array([item in before for item in design.ids])
+        drawn = np.bincount(strata[mask & ~old], minlength=len(sizes))
+        free = np.bincount(strata[~old], minlength=len(sizes))
+        prior = np.asarray(design.prior, dtype=np.float64)
+        return np.asarray(prior + (1.0 - prior) * (drawn / np.maximum(free, 1))[strata])
     counts = np.bincount(strata[mask], minlength=len(sizes))
     bare = np.flatnonzero((counts == 0) & (sizes > 0))
     if len(bare):

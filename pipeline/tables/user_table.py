@@ -130,7 +130,7 @@ def _scan(source: TableSource, data: Any) -> tuple[pl.LazyFrame, list[str]]:
     """The whole CSV file as lazy text columns, and the names that polars gives them."""
     lazy = pl.scan_csv(
         data, separator=source.delimiter, infer_schema=False, encoding="utf8-lossy", skip_lines=source.skip_lines,
-        missing_columns="insert", raise_if_empty=False, low_memory=True, glob=False,
+         raise_if_empty=False, low_memory=True, glob=False,
     )  # fmt: skip
     return lazy, lazy.collect_schema().names()
 

@@ -107,6 +107,29 @@ def test_without_a_number_fifty_or_all_that_are_left_are_drawn() -> None:
         draw_labels(ids, None, [pilot_of(truth, signals, range(30))])
 
 
+def test_a_second_round_after_a_stratified_one_is_unbiased() -> None:
+    """Chances of two rounds combine: the weighted mean of many two-round draws meets the pool mean."""
+    rng = np.random.default_rng(6)
+    truth, signals = skewed(rng, 400)
+    ids = [str(k) for k in range(400)]
+    errors, weights = [], []
+    for rep in range(400):
+        pilot = pilot_of(truth, signals, rng.choice(400, 40, replace=False))
+        first = draw_labels(ids, 30, [pilot], kind="stratified", seed=rep)
+        rows = np.array([int(item) for item in (*first.before, *first.drawn)])
+        prior = realised_inclusion(first, [str(row) for row in rows])
+        again = pilot_of(truth, signals, rows)
+        second = draw_labels(ids, 40, [again], kind="stratified", seed=rep, prior=prior.tolist())
+        labeled = [*second.before, *second.drawn]
+        rows = np.array([int(item) for item in labeled])
+        share = 1.0 / realised_inclusion(second, labeled)[rows]
+        weights.append(share.sum())
+        errors.append(float(share @ truth[rows]) / share.sum() - truth.mean())
+    # The weights add up to the pool on average; the Hájek mean is off by less than 3.5 Monte Carlo sd.
+    assert np.mean(weights) == pytest.approx(400, rel=0.02)
+    assert abs(np.mean(errors)) < 3.5 * np.std(errors) / np.sqrt(400) + 0.005
+
+
 def test_refusals() -> None:
     truth, signals = skewed(np.random.default_rng(0), 30)
     ids = [str(k) for k in range(30)]

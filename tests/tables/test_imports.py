@@ -71,6 +71,21 @@ def test_an_eval_file_with_the_older_compression(tmp_path: Path) -> None:
     assert read_inspect_logs(tmp_path / "old.eval").frame.equals(new)
 
 
+def test_a_log_that_was_cut_short_gives_its_finished_samples(tmp_path: Path) -> None:
+    """Without header.json, as an evaluation that was killed leaves it; the journal says what it was."""
+    whole = FIXTURES / "inspect" / "capitals_alpha.eval"
+    with zipfile.ZipFile(tmp_path / "cut.eval", "w", zipfile.ZIP_DEFLATED) as cut, zipfile.ZipFile(whole) as source:
+        raw = whole.read_bytes()
+        for info in source.infolist():
+            if info.filename == "_journal/start.json" or info.filename.startswith("samples/f"):
+                start = info.header_offset + 30
+                start += int.from_bytes(raw[start - 4 : start - 2], "little")
+                start += int.from_bytes(raw[info.header_offset + 28 : info.header_offset + 30], "little")
+                cut.writestr(info.filename, decompress_zstd(raw[start : start + info.compress_size]))
+    frame = read_inspect_logs(tmp_path / "cut.eval").frame
+    assert frame.select("item_id", "epoch").rows() == [("france", 1), ("france", 2)]
+
+
 def test_the_later_log_of_the_same_samples_counts(tmp_path: Path) -> None:
     log = json.loads((FIXTURES / "inspect" / "capitals_beta.json").read_text())
     (tmp_path / "a.json").write_text(json.dumps(log))
