@@ -46,8 +46,12 @@ if TYPE_CHECKING:
     from pipeline.estimators.lace_cascade import lace_cascade as lace_cascade
     from pipeline.estimators.lace_deployment import lace_deployment as lace_deployment
     from pipeline.estimators.lace_gap import lace_gap as lace_gap
+    from pipeline.estimators.lace_gaps import lace_gaps as lace_gaps
     from pipeline.estimators.lace_mean import lace_mean as lace_mean
     from pipeline.estimators.lace_splits import lace_profile_splits as lace_profile_splits
+    from pipeline.estimators.lace_stream import ProfilePool as ProfilePool
+    from pipeline.estimators.lace_stream import lace_mean_from_pool as lace_mean_from_pool
+    from pipeline.estimators.lace_stream import lace_profile_from_pool as lace_profile_from_pool
     from pipeline.estimators.localities import Categorical as Categorical
     from pipeline.estimators.localities import Gaussian as Gaussian
     from pipeline.estimators.localities import Ordinal as Ordinal
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.ranking import exact_match as exact_match
     from pipeline.estimators.ranking import kendall_tau as kendall_tau
     from pipeline.estimators.ranking import rank_sets as rank_sets
+    from pipeline.estimators.ranking import rank_sets_from_intervals as rank_sets_from_intervals
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
     from pipeline.estimators.shrinkage import shrink_profile as shrink_profile
@@ -114,7 +119,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "best_of_n_weights": ("winner_weights",),
     "results": ("Estimate", "Profile"),
     "cross_fit": ("QuadraticLeastSquares", "cross_fit_tau"),
-    "ranking": ("RankSet", "exact_match", "kendall_tau", "rank_sets"),
+    "ranking": ("RankSet", "exact_match", "kendall_tau", "rank_sets", "rank_sets_from_intervals"),
     "simultaneous": ("PairedDifference", "max_t_quantile", "paired_differences"),
     "paired_gap": ("mean_gap",),
     "means": ("naive_mean", "repeated_decoding_mean"),
@@ -126,6 +131,8 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "lace_cascade": ("lace_cascade",),
     "lace_deployment": ("lace_deployment",),
     "lace_gap": ("lace_gap",),
+    "lace_gaps": ("lace_gaps",),
+    "lace_stream": ("ProfilePool", "lace_mean_from_pool", "lace_profile_from_pool"),
     "lace_mean": ("lace_mean",),
     "lace_splits": ("lace_profile_splits",),
     "shrinkage": ("shrink_profile",),

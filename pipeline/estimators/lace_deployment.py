@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,7 +16,13 @@ from pipeline.estimators.lace_rules import heaviest, two_scales
 from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, scalar_estimate
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.signals import scale_of
-from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, warn_if_unscaled
+from pipeline.estimators.validation import (
+    check_outcome,
+    check_probabilities,
+    check_signals,
+    warn_caller,
+    warn_if_unscaled,
+)
 
 __all__ = ["lace_deployment"]
 
@@ -89,11 +94,7 @@ def _check_ratio(ratio: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
     if rho[mask].sum() <= 0.0:
         raise ValueError("no labeled item has a positive ratio: the deployment mean cannot be estimated")
     if not 0.5 <= rho.mean() <= 2.0:
-        warnings.warn(
-            f"density ratios average {rho.mean():.3g} over the pool instead of 1; divide them by their mean",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn_caller(f"density ratios average {rho.mean():.3g} over the pool instead of 1; divide them by their mean")
     return rho
 
 

@@ -76,6 +76,11 @@ class MomentAccumulator:
         self.rows = 0
 
     @property
+    def signals(self) -> int:
+        """K."""
+        return len(self._centre)
+
+    @property
     def chunk_width(self) -> int:
         """Doubles that one row takes in the buffers."""
         return len(self._sums) + self._width

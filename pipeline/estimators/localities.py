@@ -15,6 +15,7 @@ __all__ = [
     "Locality",
     "Ordinal",
     "ProfileAxis",
+    "encode_like",
     "normalise_log_kernel",
     "resolve_axis",
     "rule_of_thumb_bandwidth",
@@ -230,6 +231,20 @@ def resolve_axis(
         shown,
         kinds,
         tuple(levels),
+    )
+
+
+def encode_like(axis: ProfileAxis, z: ArrayLike) -> FloatArray:
+    """Other items' profile values (m, q) in the axis's numbers; −1 for a level the axis does not know.
+
+    Raises:
+        ValueError: wrong shape, missing values, text where the axis holds numbers.
+    """
+    columns = _columns(z, "z")
+    if len(columns) != len(axis.localities):
+        raise ValueError(f"z must have {len(axis.localities)} columns, got shape {np.shape(z)}")
+    return np.stack(
+        [_points_as_numbers(*triple) for triple in zip(columns, axis.localities, axis.levels, strict=True)], axis=1
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any, TypeAlias
 
@@ -16,12 +17,15 @@ __all__ = [
     "check_signals",
     "is_binary",
     "labels_differ_on_profile",
+    "warn_caller",
     "warn_if_labels_not_random",
     "warn_if_unscaled",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+
+_PACKAGE = "pipeline.estimators"
 
 
 def check_signals(signals: ArrayLike, rows: int | None = None, name: str = "signals") -> FloatArray:
@@ -141,23 +145,27 @@ def _chi_square_p(first: FloatArray, second: FloatArray) -> float:
     return float(gammaincc(df / 2.0, ((table - expected) ** 2 / expected).sum() / 2.0))
 
 
+def warn_caller(message: str) -> None:
+    """A UserWarning that points at the first line outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
 def warn_if_labels_not_random(p_value: float, threshold: float = 0.001) -> None:
     """Warn where the labeled items differ from the pool on the profile by more than chance."""
     if p_value < threshold:
-        warnings.warn(
+        warn_caller(
             f"labels do not look drawn at random from the pool: labeled and unlabeled items differ on the profile "
-            f"(p = {p_value:.1g}); pass inclusion_probabilities if the draw was unequal",
-            UserWarning,
-            stacklevel=4,
+            f"(p = {p_value:.1g}); pass inclusion_probabilities if the draw was unequal"
         )
 
 
 def warn_if_unscaled(spread: FloatArray) -> None:
     """Warn where a pool sd is far from 1, because the ridge is on the standardised scale."""
     if spread.size and (spread.min() < 0.3 or spread.max() > 3.0):
-        warnings.warn(
+        warn_caller(
             f"signals have pool standard deviations from {spread.min():.3g} to {spread.max():.3g}, and the ridge is on "
-            "the scale of 1: pass standardize=True or use standardize_signals",
-            UserWarning,
-            stacklevel=4,
+            "the scale of 1: pass standardize=True or use standardize_signals"
         )
