@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.simultaneous import PairedDifference, paired_differences
 
-__all__ = ["RankSet", "exact_match", "kendall_tau", "rank_sets"]
+__all__ = ["RankSet", "exact_match", "kendall_tau", "rank_sets", "rank_sets_from_intervals"]
 
 FloatArray = NDArray[np.float64]
 
@@ -85,7 +85,18 @@ class RankSet:
         return asdict(self)
 
 
-def _sets(names: Sequence[str], means: FloatArray, pairs: Sequence[PairedDifference], level: float) -> list[RankSet]:
+def rank_sets_from_intervals(
+    names: Sequence[str], means: ArrayLike, pairs: Sequence[PairedDifference], *, level: float
+) -> tuple[RankSet, ...]:
+    """Rank sets from simultaneous intervals of paired differences, however they were estimated.
+
+    Args:
+        names: the models.
+        means: (L,) their estimates, larger is better.
+        pairs: simultaneous intervals of value_a − value_b; a pair that is not there decides nothing.
+        level: joint coverage of the intervals.
+    """
+    values = np.asarray(means, dtype=np.float64)
     index = {name: position for position, name in enumerate(names)}
     better, worse = np.zeros(len(names), dtype=int), np.zeros(len(names), dtype=int)
     for pair in pairs:
@@ -96,17 +107,17 @@ def _sets(names: Sequence[str], means: FloatArray, pairs: Sequence[PairedDiffere
         elif pair.high < 0.0:
             worse[b] += 1
             better[a] += 1
-    return [
+    return tuple(
         RankSet(
             name=name,
-            value=float(means[i]),
-            rank=1 + int(np.sum(means > means[i])),
+            value=float(values[i]),
+            rank=1 + int(np.sum(values > values[i])),
             best=1 + int(better[i]),
             worst=len(names) - int(worse[i]),
             level=level,
         )
         for i, name in enumerate(names)
-    ]
+    )
 
 
 def rank_sets(
@@ -140,7 +151,7 @@ def rank_sets(
     signed = array if higher_is_better else -array
     pairs = paired_differences(signed, names=names, clusters=clusters, level=level, fpc=fpc, draws=draws, rng=rng)
     labels = [pairs[0].a, *(pair.b for pair in pairs[: signed.shape[1] - 1])]
-    rows = _sets(labels, signed.mean(axis=0), pairs, level)
+    rows = rank_sets_from_intervals(labels, signed.mean(axis=0), pairs, level=level)
     if higher_is_better:
         return tuple(rows)
     return tuple(

@@ -64,6 +64,9 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
                     yield _profile(f"{target}: profile{along}", profile)
     if any(isinstance(gap.estimate, Estimate) for gap in estimates.gaps):
         yield _gaps(estimates)
+    decided = estimates.extra.get("decisions")
+    if decided:
+        yield _ranks(decided)
     if estimates.best_of_n:
         yield _best_of_n(estimates)
     for warning in estimates.warnings:
@@ -194,6 +197,20 @@ def _gaps(estimates: EstimateSet) -> Any:
                 decided,
             ],
         )
+    return table
+
+
+def _ranks(decided: Mapping[str, Any]) -> Any:
+    """The ranks each target could hold, all together with the stated probability."""
+    table = _table(
+        f"Ranks (joint, {100 * decided['level']:.0f} %)",
+        [("target", False), ("rank", True), ("could be", True), ("better than, for certain", False)],
+    )
+    for entry in decided["rank_sets"]:
+        beaten = [p["b"] for p in decided["pairs"] if p["a"] == entry["name"] and p["low"] > 0]
+        beaten += [p["a"] for p in decided["pairs"] if p["b"] == entry["name"] and p["high"] < 0]
+        reach = str(entry["best"]) if entry["best"] == entry["worst"] else f"{entry['best']} to {entry['worst']}"
+        _row(table, [entry["name"], str(entry["rank"]), reach, ", ".join(beaten) or "–"])
     return table
 
 

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.benchmark.items import jitter_profile
 from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.estimators import (
-    Categorical,
     Estimate,
     Profile,
     comparator_profile,
-    lace_gap,
     lace_mean,
     lace_profile,
-    mean_gap,
     naive_mean,
     one_step_mean,
     repeated_decoding_mean,
 )
-from pipeline.report.document import EstimateSet, Gap, Warned
+from pipeline.report.document import EstimateSet, Warned
 from pipeline.runs.arrays import (
     TargetArrays,
     generator,
@@ -36,7 +30,10 @@ from pipeline.runs.arrays import (
     target_arrays,
     tau_matrix,
 )
+from pipeline.runs.axis import Axis, profile_axis
 from pipeline.runs.frames import RunTables
+from pipeline.runs.gaps import decisions, paired_gaps
+from pipeline.runs.refusals import named_refusals
 
 __all__ = ["estimate_run"]
 
@@ -50,15 +47,6 @@ COMPARATORS = (
     "naive", "plugin_judge", "plugin_multi", "aug_plugin", "strat_ppi", "scalar_cv", "local_ppi", "ppci",
     "global_cv", "per_signal_cv", "residual_only",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """The profile axis: where each item lies, where the curve is asked, and by which weights."""
-
-    z: NDArray[Any]
-    at: NDArray[Any] | None
-    locality: Categorical | None
 
 
 def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
@@ -88,29 +76,33 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
         _add_one_step(estimates, pool, taus, config)
     if "lace" in wanted:
         _each(estimates, pool, "lace", lambda arrays: _lace_mean(arrays, config))
-    axes = {name: _axis(arrays, config) for name, arrays in pool.items()}
+    axes = {name: profile_axis(arrays, config) for name, arrays in pool.items()}
     if "lace_profile" in wanted:
         _add_profiles(estimates, pool, axes, config, warnings)
     if "comparators" in wanted:
         _add_comparators(estimates, pool, axes, config)
-    gaps = _gaps(pool, axes, taus, config) if "gaps" in wanted else ()
+    gaps = paired_gaps(pool, axes, taus, config) if "gaps" in wanted else ()
     best_of_n: tuple[Any, ...] = ()
     extra: dict[str, Any] = {}
+    if "gaps" in wanted:
+        decided = decisions(pool, _leading_values(estimates, pool), config)
+        extra |= {"decisions": decided} if decided else {}
     if "best_of_n" in wanted:
         from pipeline.runs.best_of_n import best_of_n_estimates
 
-        best_of_n, extra, noticed = best_of_n_estimates(config, tables)
+        best_of_n, curves, noticed = best_of_n_estimates(config, tables)
+        extra |= curves
         warnings.extend(noticed)
     return EstimateSet(estimates, gaps, best_of_n, tuple(warnings), extra)
 
 
-@contextmanager
-def _named(target: str, method: str) -> Iterator[None]:
-    """What an estimator refuses becomes one line that names target and method."""
-    try:
-        yield
-    except (ValueError, TypeError, np.linalg.LinAlgError) as error:
-        raise InputError(f"target {target}, estimate {method}: {error}") from error
+def _leading_values(estimates: Estimates, pool: dict[str, TargetArrays]) -> dict[str, float]:
+    """The best estimate of each target's mean that the run has."""
+    leading = {}
+    for name, arrays in pool.items():
+        found = next((estimates[name][m] for m in ("lace", "one_step_pool", "naive") if m in estimates[name]), None)
+        leading[name] = found.value if isinstance(found, Estimate) else float(np.mean(arrays.y[arrays.labeled]))
+    return leading
 
 
 def _each(
@@ -120,7 +112,7 @@ def _each(
     estimator: Callable[[TargetArrays], Estimate | Profile],
 ) -> None:
     for name, arrays in pool.items():
-        with _named(name, method):
+        with named_refusals(name, method):
             estimates[name][method] = estimator(arrays)
 
 
@@ -190,7 +182,7 @@ def _add_one_step(
         if len(labeled) > len(phi):
             variants["one_step_pool"] = {**options, "pool_tau": taus[name]}
         for method, chosen in variants.items():
-            with _named(name, method):
+            with named_refusals(name, method):
                 estimate = one_step_mean(phi, tau, rng=generator(config.seed, "one_step", name), **chosen)
             rule = {**estimate.diagnostics, "power_rule": str(chosen["power"])}
             estimates[name][method] = replace(estimate, method=method, diagnostics=rule)
@@ -227,24 +219,10 @@ def _lace_mean(arrays: TargetArrays, config: RunConfig) -> Estimate:
     )
 
 
-def _axis(arrays: TargetArrays, config: RunConfig) -> _Axis | None:
-    """An ordered axis is jittered and smoothed by a Gaussian kernel at its levels; a categorical one is exact."""
-    profile = config.benchmark.profile
-    if arrays.profile is None:
-        return None
-    if arrays.profile.dtype.kind in "US":
-        return _Axis(arrays.profile, None, Categorical())
-    levels = np.unique(arrays.profile)
-    ordered = profile.kind == "ordinal" if profile else len(levels) <= 20 and bool((levels % 1 == 0).all())
-    if ordered and len(levels) > 1:
-        return _Axis(jitter_profile(arrays.profile, config.seed), levels, None)
-    return _Axis(arrays.profile, None, None) if len(levels) > 1 else None
-
-
 def _add_profiles(
     estimates: Estimates,
     pool: dict[str, TargetArrays],
-    axes: dict[str, _Axis | None],
+    axes: dict[str, Axis | None],
     config: RunConfig,
     warnings: list[Warned],
 ) -> None:
@@ -256,7 +234,7 @@ def _add_profiles(
             )
             continue
         learner: Any = "logistic" if _binary(arrays) and arrays.labeled.sum() >= PROFILE_LEARNER_FROM else None
-        with _named(name, "lace_profile"):
+        with named_refusals(name, "lace_profile"):
             estimates[name]["lace_profile"] = lace_profile(
                 axis.z,
                 arrays.y,
@@ -274,7 +252,7 @@ def _add_profiles(
 def _add_comparators(
     estimates: Estimates,
     pool: dict[str, TargetArrays],
-    axes: dict[str, _Axis | None],
+    axes: dict[str, Axis | None],
     config: RunConfig,
 ) -> None:
     for name, arrays in pool.items():
@@ -283,7 +261,7 @@ def _add_comparators(
             continue
         primary = arrays.signal_names.index("judge") if "judge" in arrays.signal_names else 0
         for method in COMPARATORS:
-            with _named(name, method):
+            with named_refusals(name, method):
                 estimates[name][f"profile_{method}"] = comparator_profile(
                     method,
                     axis.z,
@@ -296,79 +274,3 @@ def _add_comparators(
                     standardize=True,
                     rng=generator(config.seed, "comparators", name),
                 )
-
-
-def _gaps(
-    pool: dict[str, TargetArrays], axes: dict[str, _Axis | None], taus: dict[str, FloatArray], config: RunConfig
-) -> tuple[Gap, ...]:
-    """All paired differences: of means by LACE (and by the one-step estimator), and of profiles."""
-    gaps: list[Gap] = []
-    for a, b in itertools.combinations(pool, 2):
-        first, second = pool[a], pool[b]
-        both = first.labeled & second.labeled
-        if both.sum() < 2:
-            continue
-        with _named(f"{a} − {b}", "gaps"):
-            gaps.append(Gap(a, b, "lace_gap", _mean_gap(first, second, both, config)))
-            if taus:
-                gaps.append(Gap(a, b, "one_step_gap", _one_step_gap(first, second, taus, both, config)))
-            axis = axes[a]
-            if axis is not None:
-                left, right, others = _shared_signals(first, second)
-                profile = lace_gap(
-                    axis.z,
-                    first.y,
-                    second.y,
-                    left,
-                    right,
-                    pairwise=others if others.shape[1] else None,
-                    labeled=both,
-                    inclusion_probabilities=first.inclusion,
-                    at=axis.at,
-                    locality=axis.locality,
-                    adapt="average",
-                    rng=generator(config.seed, "lace_gap_profile", a, b),
-                )
-                gaps.append(Gap(a, b, "lace_gap_profile", profile))
-    return tuple(gaps)
-
-
-def _mean_gap(first: TargetArrays, second: TargetArrays, both: NDArray[np.bool_], config: RunConfig) -> Estimate:
-    """LACE of the mean of Y_a − Y_b, with (S_a, S_b, S_a − S_b) as signals."""
-    left, right, _ = _shared_signals(first, second)
-    stacked = np.column_stack([first.signals, second.signals, left - right])
-    estimate = lace_mean(
-        np.where(both, first.y - second.y, np.nan),
-        stacked,
-        labeled=both,
-        inclusion_probabilities=first.inclusion,
-        adapt="average",
-        learner=None,
-        rng=generator(config.seed, "lace_gap", first.name, second.name),
-    )
-    return replace(estimate, method="lace_gap")
-
-
-def _shared_signals(first: TargetArrays, second: TargetArrays) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The signals that both targets have, of each, and those that only one has (a missing-reply indicator, say)."""
-    shared = [n for n in first.signal_names if n in second.signal_names]
-    left = first.signals[:, [first.signal_names.index(n) for n in shared]]
-    right = second.signals[:, [second.signal_names.index(n) for n in shared]]
-    alone = [
-        arrays.signals[:, k] for arrays in (first, second) for k, n in enumerate(arrays.signal_names) if n not in shared
-    ]
-    return left, right, np.column_stack(alone) if alone else np.empty((len(left), 0))
-
-
-def _one_step_gap(
-    first: TargetArrays, second: TargetArrays, taus: dict[str, FloatArray], both: NDArray[np.bool_], config: RunConfig
-) -> Estimate:
-    rule: Any = "loo" if int(both.sum()) < 50 else "cross-fit"
-    return mean_gap(
-        first.y[both],
-        second.y[both],
-        taus[first.name][both],
-        taus[second.name][both],
-        power=rule,
-        rng=generator(config.seed, "one_step_gap", first.name, second.name),
-    )

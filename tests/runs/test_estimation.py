@@ -149,3 +149,18 @@ def test_missing_predictions_are_filled_without_correcting_the_item_and_are_coun
     holes.write_parquet(tmp_path / "taus.parquet")
     estimates = estimate_run(_config(estimate=["one_step"]), RunTables(tmp_path))
     assert [warning.code for warning in estimates.warnings].count("tau_missing") == 3
+
+
+def test_joint_decisions_are_wider_than_single_ones_and_ranks_follow_them(tables: RunTables) -> None:
+    estimates = estimate_run(_config(estimate=["naive", "lace", "gaps"]), tables)
+    decided = estimates.extra["decisions"]
+    for pair in decided["pairs"]:
+        assert pair["low"] < pair["low_single"] < pair["value"] < pair["high_single"] < pair["high"]
+        assert pair["p"] <= pair["p_adjusted"]
+        (gap,) = [g for g in estimates.gaps if (g.a, g.b, g.method) == (pair["a"], pair["b"], "lace_gap")]
+        assert gap.estimate.value == pair["value"]
+    ranks = {entry["name"]: entry for entry in decided["rank_sets"]}
+    assert set(ranks) == set(TARGETS)
+    shown_better = sum(pair["low"] > 0 for pair in decided["pairs"] if pair["a"] == "good")
+    assert ranks["good"]["worst"] == 3 - shown_better
+    assert all(1 <= entry["best"] <= entry["rank"] <= entry["worst"] <= 3 for entry in ranks.values())
