@@ -137,7 +137,7 @@ def main() -> None:
             f" {options.splits} partitions; 95% intervals by {BOOTSTRAP} bootstrap resamples of the items, the same for"
             " every model, so that the mean's interval allows for shared items.",
         ),
-        command=f"python benchmarks/text_features.py ../shared --splits {options.splits} --out docs/studies/text-features.txt",
+        command=f"python benchmarks/text_features.py {options.shared} --splits {options.splits} --out {options.out}",
     )
     print(result.to_text())
     if options.out is not None:
