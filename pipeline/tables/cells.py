@@ -79,7 +79,7 @@ def number_column(table: UserTable, name: str, role: str = "column") -> Numbers:
 def label_column(table: UserTable, name: str, *, missing: str = "") -> NDArray[np.str_]:
     """A column as text labels; whole numbers without a decimal point; empty cells become ``missing``."""
     column = table.frame[name]
-    if column.dtype == pl.Boolean:
+    if column.dtype == pl.Boolean or column.dtype.is_integer():
         column = column.cast(pl.String)
     elif column.dtype.is_numeric():
         whole = (column.drop_nulls() == column.drop_nulls().round()).all()

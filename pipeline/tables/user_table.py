@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import difflib
 import io
@@ -280,8 +281,11 @@ def _json_series(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
         return pl.Series(name, values, dtype=pl.Boolean)
-    if kinds <= {int, float}:
-        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+    if kinds == {int} and all(value is None or -(1 << 63) <= value < 1 << 63 for value in values):
+        return pl.Series(name, values, dtype=pl.Int64)
+    if float in kinds and kinds <= {int, float}:
+        with contextlib.suppress(OverflowError):
+            return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
     texts = [None if value is None else _json_text(value) for value in values]
     return pl.Series(name, texts, dtype=pl.String).to_frame().select(_clean_text(pl.col(name)).alias(name)).to_series()
 
@@ -336,8 +340,10 @@ def _scalar(source: TableSource, name: str, expression: pl.Expr, dtype: pl.DataT
         raise DataError(f"{source.path}: column {name!r} holds lists; a column needs one value per row")
     if dtype == pl.Boolean:
         return expression
+    if dtype.is_integer():
+        return expression
     if dtype.is_numeric():
-        return expression.cast(pl.Float64).fill_nan(None) if name else expression
+        return expression.cast(pl.Float64).fill_nan(None)
     if dtype in (pl.Binary, pl.Object):
         raise DataError(f"{source.path}: column {name!r} holds raw bytes; numbers or text are needed")
     return _clean_text(expression.cast(pl.String))

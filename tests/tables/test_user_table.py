@@ -126,6 +126,20 @@ def test_json_lines_with_mixed_types_nested_fields_and_blank_lines(write: Write)
     assert table.place(1) == "row 3"
 
 
+def test_long_ids_keep_every_digit(write: Write, tmp_path: Path) -> None:
+    ids = [9007199254740992, 9007199254740993]
+    pl.DataFrame({"id": ids, "y": [1, 0]}).write_parquet(tmp_path / "t.parquet")
+    lines = "".join(f'{{"id": {item}, "y": 1}}\n' for item in ids)
+    for path in (
+        tmp_path / "t.parquet",
+        write("t.jsonl", lines),
+        write("u.csv", "id,y\n" + "".join(f"{i},1\n" for i in ids)),
+    ):
+        assert label_column(read_user_table(path, ["id"]), "id").tolist() == [str(item) for item in ids]
+    huge = write("h.jsonl", '{"id": 123456789012345678901234567890}\n')
+    assert label_column(read_user_table(huge, ["id"]), "id").tolist() == ["123456789012345678901234567890"]
+
+
 def test_a_json_array_is_a_table_too(write: Write) -> None:
     assert numbers(write("t.json", '[{"a": 1}, {"a": 2}]'), "a") == [1.0, 2.0]
 
