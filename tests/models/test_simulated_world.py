@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import weakref
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -131,6 +132,8 @@ def test_truth_of_some_questions_and_of_a_target_that_sometimes_refuses() -> Non
     assert easy > WORLD.true_accuracy(settings) > 0.5
     refusing = Simulation(ability=1.0, refusal=0.25)
     assert WORLD.true_accuracy(refusing) == pytest.approx(0.75 * WORLD.true_accuracy(settings))
+    empty = Simulation(ability=1.0, empty=0.5)
+    assert WORLD.true_accuracy(empty) == pytest.approx(0.75 * WORLD.true_accuracy(settings))
     with pytest.raises(ValueError, match="no question"):
         WORLD.true_accuracy(settings, ["Who?"])
     with pytest.raises(ValueError, match="no questions"):
@@ -144,7 +147,7 @@ def test_choices_text_answers_and_missing_golds() -> None:
         Plain("Nobody knows."),
         Plain("A word?", "heron", profile="birds"),
     ])  # fmt: skip
-    pick, name, lost, word = world.items.values()
+    pick, name, lost, word = world
     assert pick.is_right("(b)")
     assert pick.is_right("green")
     assert not pick.is_right("red")
@@ -158,19 +161,35 @@ def test_choices_text_answers_and_missing_golds() -> None:
 def test_another_seed_is_another_world() -> None:
     other = World.from_items(ITEMS, seed=1)
     assert other.name != WORLD.name == World.from_items(ITEMS).name
-    assert [item.difficulty for item in other.items.values()] != [item.difficulty for item in WORLD.items.values()]
-    assert [item.gold for item in other.items.values()] == [item.gold for item in WORLD.items.values()]
+    assert [item.difficulty for item in other] != [item.difficulty for item in WORLD]
+    assert [item.gold for item in other] == [item.gold for item in WORLD]
 
 
 def test_a_part_of_a_benchmark_is_a_part_of_its_world() -> None:
     part = World.from_items(ITEMS[50:60])
-    assert list(part.items.values()) == [WORLD.find(item.question) for item in ITEMS[50:60]]
+    assert list(part) == [WORLD.find(item.question) for item in ITEMS[50:60]]
+
+
+def test_what_is_worked_out_does_not_pile_up() -> None:
+    world = World.from_items([Plain(f"What is {k} plus {k}?", str(2 * k), profile=2) for k in range(5_000)])
+    first = world.find("What is 0 plus 0?")
+    assert first is not None
+    assert first is world.find("What is 0 plus 0?")
+    alive = weakref.ref(first)
+    slips = first.slips
+    del first
+    for k in range(5_000):
+        assert world.find(f"What is {k} plus {k}?") is not None
+    assert alive() is None
+    again = world.find("What is 0 plus 0?")
+    assert again is not None
+    assert again.slips == slips
 
 
 def test_difficulty_of_other_axes_stays_within_reach() -> None:
     profiles: list[Any] = [3, 10, 12.5, 40, 400, 1e6, -1, float("inf"), "algebra", None]
     world = World.from_items([Plain(f"Question {k}?", "1", profile=profile) for k, profile in enumerate(profiles)])
-    assert all(abs(item.difficulty) < 5 for item in world.items.values())
+    assert all(abs(item.difficulty) < 5 for item in world)
 
 
 def test_chains_differ_from_draw_to_draw_and_wordy_ones_are_longer() -> None:

@@ -80,7 +80,7 @@ class SimulatedModel:
     def _item(self, asked: Asked) -> WorldItem:
         item = self.world.find(asked.texts["QUESTION"]) if "QUESTION" in asked.texts else None
         if item is None and "QUESTION" not in asked.texts:
-            item = next((known for known in self.world.items.values() if known.question in asked.whole), None)
+            item = self.world.find_in(asked.whole)
         if item is None:
             raise UnknownQuestionError(f"{self.name} is simulated and knows only the questions of this run's benchmark")
         return item

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from pipeline.models.simulated.arithmetic import as_number, carry_slip, last_number, written
@@ -17,6 +17,7 @@ __all__ = ["KnownItem", "Solution", "World", "WorldItem", "same_question"]
 
 _LAWS = 1
 """Raised when the same request would get another reply in the same world."""
+_KEPT = 2048
 _ITEM_SD = 0.7
 _VARIANTS = 6
 _LETTERS = "ABCDEFGHIJ"
@@ -189,15 +190,23 @@ def same_question(text: str) -> str:
     """What two writings of one question have in common: not white space, nor characters that cannot be sent."""
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return " ".join(text.replace("\x00", "\ufffd").split())
+    plain = " ".join(text.replace("\x00", "\ufffd").split())
+    return text if plain == text else plain
 
 
-@dataclass(frozen=True, eq=False)
 class World:
-    """All questions of a run, as the simulated models know them."""
+    """All questions of a run, as the simulated models know them.
 
-    items: Mapping[str, WorldItem]
-    seed: int = 0
+    Args:
+        items: the benchmark, by its questions without regard to white space.
+        seed: another seed is another world: other difficulties, other mistakes, other luck.
+    """
+
+    def __init__(self, items: Mapping[str, KnownItem], seed: int = 0) -> None:
+        self._items = items
+        self.seed = seed
+        # What is worked out of an item is kept while the item is in work, so that memory does not grow with the items.
+        self._worked_out = lru_cache(maxsize=_KEPT)(lambda question: _known(items[question], seed))
 
     @classmethod
     def from_items(cls, items: Iterable[KnownItem], *, seed: int = 0) -> World:
@@ -207,13 +216,14 @@ class World:
         its world. Difficulty rises with a numeric profile (0.8 logits a level on axes of a few levels, 0.9 at each
         doubling on others such as lengths), differs by group on a categorical one, and varies from item to item with
         a standard deviation of 0.7.
-
-        Args:
-            items: the benchmark.
-            seed: another seed is another world: other difficulties, other mistakes, other luck.
         """
-        known = {same_question(item.question): _known(item, seed) for item in items}
-        return cls(known, seed)
+        return cls({same_question(item.question): item for item in items}, seed)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[WorldItem]:
+        return (_known(item, self.seed) for item in self._items.values())
 
     @property
     def name(self) -> str:
@@ -222,27 +232,37 @@ class World:
 
     def find(self, question: str) -> WorldItem | None:
         """The item of a question, or None if this world has no such question."""
-        return self.items.get(same_question(question))
+        key = same_question(question)
+        return self._worked_out(key) if key in self._items else None
+
+    def find_in(self, text: str) -> WorldItem | None:
+        """The item whose question stands somewhere in a text, or None; looks at every question."""
+        found = next((item.question for item in self._items.values() if item.question in text), None)
+        return self.find(found) if found is not None else None
 
     def true_accuracy(self, simulation: Simulation, questions: Iterable[str] | None = None) -> float:
         """Expected share of right answers of a target on these questions (all by default).
 
-        A reply that is refused, cut off or empty counts as wrong, as ``missing_reply: wrong`` does.
+        A reply that is refused, cut off, or empty twice counts as wrong, as ``missing_reply: wrong`` does.
 
         Raises:
             ValueError: there is no such question, or none at all.
         """
-        chosen = list(self.items.values()) if questions is None else []
-        for question in questions or ():
-            item = self.find(question)
-            if item is None:
-                raise ValueError(f"the simulated world has no question {question[:60]!r}")
-            chosen.append(item)
-        if not chosen:
+        total, count = 0.0, 0
+        for item in self if questions is None else map(self._existing, questions):
+            total += item.probability(simulation.ability)
+            count += 1
+        if not count:
             raise ValueError("the simulated world has no questions")
-        answered = (1 - simulation.refusal) * (1 - simulation.truncation) * (1 - simulation.empty)
-        mean = sum(item.probability(simulation.ability) for item in chosen) / len(chosen)
-        return mean * answered * (1 - simulation.bad_request)
+        usable = (1 - simulation.refusal) * (1 - simulation.empty) * (1 - simulation.truncation)
+        answered = usable * (1 + (1 - simulation.refusal) * simulation.empty)
+        return total / count * answered * (1 - simulation.bad_request)
+
+    def _existing(self, question: str) -> WorldItem:
+        item = self.find(question)
+        if item is None:
+            raise ValueError(f"the simulated world has no question {question[:60]!r}")
+        return item
 
 
 def _known(item: KnownItem, seed: int) -> WorldItem:
