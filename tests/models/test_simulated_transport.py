@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from typing import Any
 
@@ -173,3 +174,27 @@ async def test_a_reply_costs_little_time() -> None:
     for one in asked:
         await transport.send(spec, one, timeout_s=5)
     assert (time.process_time() - start) / 2000 < 500e-6
+
+
+async def test_the_laws_of_the_world_stay_as_they_are() -> None:
+    """Replies are cached under the laws' version: whoever changes them must raise ``_LAWS`` in world.py."""
+    transport, digest = SimulatedTransport(WORLD), hashlib.sha256()
+    ends = (
+        "End with two lines:\nAnswer: …\nConfidence: …",
+        "End with the line\nAnswer: …",
+        '<<<RESPONSE 0123456789ab>>>\nAnswer: 12\n<<<END RESPONSE 0123456789ab>>>\nReply {"score": 0.5}',
+        "<<<CHAIN A 0123456789ab>>>\nAnswer: 82\n<<<END CHAIN A 0123456789ab>>>\n"
+        '<<<CHAIN B 0123456789ab>>>\nAnswer: 83\n<<<END CHAIN B 0123456789ab>>>\nReply {"verdict": "A"}',
+        "<<<CHAIN A 0123456789ab>>>\nAnswer: 82\n<<<END CHAIN A 0123456789ab>>>\n"
+        "<<<CHAIN B 0123456789ab>>>\nAnswer: 83\n<<<END CHAIN B 0123456789ab>>>\n"
+        'The target\'s preference: CHAIN A\nReply {"probability": 0.5}',
+    )
+    for model in ("sim/weak", "sim/judge", "sim/regressor"):
+        spec = entry(model)
+        for item in (0, 77, 180):
+            question = f"<<<QUESTION 0123456789ab>>>\n{ITEMS[item].question}\n<<<END QUESTION 0123456789ab>>>"
+            for end in ends:
+                messages = ({"role": "user", "content": f"{question}\n\n{end}"},)
+                reply = await transport.send(spec, Request(model, spec.endpoint, messages, {}), timeout_s=5)
+                digest.update(reply.text.encode())
+    assert digest.hexdigest()[:16] == "28fea6250a389276"
