@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from pipeline.estimators.components import VarianceComponents as VarianceComponents
     from pipeline.estimators.components import variance_components as variance_components
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
+    from pipeline.estimators.cross_fit import cross_fit_pool_tau as cross_fit_pool_tau
     from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
+    from pipeline.estimators.feature_regression import PenalizedRegression as PenalizedRegression
     from pipeline.estimators.lace import lace_profile as lace_profile
     from pipeline.estimators.lace_band import lace_profile_band as lace_profile_band
     from pipeline.estimators.lace_cascade import lace_cascade as lace_cascade
@@ -118,7 +120,8 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "best_of_n_weights": ("winner_weights",),
     "results": ("Estimate", "Profile"),
-    "cross_fit": ("QuadraticLeastSquares", "cross_fit_tau"),
+    "feature_regression": ("PenalizedRegression",),
+    "cross_fit": ("QuadraticLeastSquares", "cross_fit_pool_tau", "cross_fit_tau"),
     "ranking": ("RankSet", "exact_match", "kendall_tau", "rank_sets", "rank_sets_from_intervals"),
     "simultaneous": ("PairedDifference", "max_t_quantile", "paired_differences"),
     "paired_gap": ("mean_gap",),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pipeline.estimators.checks import check_vector
 from pipeline.estimators.control_variate import random_folds
 
-__all__ = ["QuadraticLeastSquares", "Regressor", "cross_fit_tau"]
+__all__ = ["QuadraticLeastSquares", "Regressor", "cross_fit_pool_tau", "cross_fit_tau"]
 
 FloatArray = NDArray[np.float64]
 
@@ -108,24 +108,69 @@ def cross_fit_tau(
             are not finite.
         TypeError: values that are not numbers.
     """
+    return _cross_fit(phi, features, None, regressor, folds, rng)[0]
+
+
+def cross_fit_pool_tau(
+    phi: ArrayLike,
+    features: ArrayLike,
+    other_features: ArrayLike,
+    *,
+    regressor: Regressor | None = None,
+    folds: int = 5,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """:func:`cross_fit_tau`, and the mean prediction of the fold regressors for items without an outcome.
+
+    Args:
+        other_features: (U, M + 1, d) features of the unlabeled items, U ≥ 0.
+        phi, features, regressor, folds, rng: as in :func:`cross_fit_tau`.
+
+    Returns:
+        (N, M + 1) and (U, M + 1): together the ``pool_tau`` of ``one_step_mean``.
+    """
+    return _cross_fit(phi, features, other_features, regressor, folds, rng)
+
+
+def _cross_fit(
+    phi: ArrayLike,
+    features: ArrayLike,
+    others: ArrayLike | None,
+    regressor: Regressor | None,
+    folds: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
     outcome = check_vector(phi, "phi")
-    cube = np.asarray(features, dtype=np.float64)
-    if cube.ndim != 3 or len(cube) != len(outcome) or 0 in cube.shape:
-        raise ValueError(f"features must have shape ({len(outcome)}, M + 1, d), got {cube.shape}")
-    if not np.isfinite(cube).all():
-        raise ValueError(f"features have {int((~np.isfinite(cube)).sum())} missing or infinite values")
+    cube = _check_cube(features, "features", len(outcome))
+    rest = cube[:0] if others is None else _check_cube(others, "other_features", None)
+    if rest.shape[1:] != cube.shape[1:]:
+        raise ValueError(f"other_features must have shape (U, {cube.shape[1]}, {cube.shape[2]}), got {rest.shape}")
     if folds > len(outcome):
         raise ValueError(f"folds must be at most the number of items {len(outcome)}, got {folds}")
     fold_of = random_folds(len(outcome), folds, rng)
-    items, draws, width = cube.shape
-    tau = np.empty((items, draws))
+    tau, rest_tau = np.empty(cube.shape[:2]), np.zeros(rest.shape[:2])
     for fold in range(folds):
         inside = fold_of == fold
         model = _fit(regressor, cube[~inside, 0], outcome[~inside])
-        if model is None:
-            tau[inside] = outcome[~inside][0]
-        else:
-            tau[inside] = _predicted_mean(model, cube[inside].reshape(-1, width)).reshape(-1, draws)
-    if not np.isfinite(tau).all():
+        constant = float(outcome[~inside][0])
+        tau[inside] = _predict(model, constant, cube[inside])
+        rest_tau += _predict(model, constant, rest) / folds
+    if not (np.isfinite(tau).all() and np.isfinite(rest_tau).all()):
         raise ValueError("the regressor predicted values that are not finite")
-    return tau
+    return tau, rest_tau
+
+
+def _check_cube(features: ArrayLike, name: str, rows: int | None) -> FloatArray:
+    cube = np.asarray(features, dtype=np.float64)
+    if cube.ndim != 3 or 0 in cube.shape[1:] or (rows is not None and len(cube) != rows):
+        raise ValueError(f"{name} must have shape ({'U' if rows is None else rows}, M + 1, d), got {cube.shape}")
+    if not np.isfinite(cube).all():
+        raise ValueError(f"{name} have {int((~np.isfinite(cube)).sum())} missing or infinite values")
+    return cube
+
+
+def _predict(model: Any | None, constant: float, cube: FloatArray) -> FloatArray:
+    """Predictions (n, M + 1) for features (n, M + 1, d)."""
+    if model is None or not len(cube):
+        return np.full(cube.shape[:2], constant)
+    return _predicted_mean(model, cube.reshape(-1, cube.shape[2])).reshape(cube.shape[:2])

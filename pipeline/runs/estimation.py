@@ -72,7 +72,7 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
         message = "labels were drawn with unequal chances; naive, LACE and gaps weight for that, one-step does not"
         warnings.append(Warned("one_step_unweighted", message))
     if "one_step" in wanted:
-        taus = _taus(tables, pool, warnings)
+        taus = _feature_taus(config, tables, pool) or _taus(tables, pool, warnings)
         _add_one_step(estimates, pool, taus, config)
     if "lace" in wanted:
         _each(estimates, pool, "lace", lambda arrays: _lace_mean(arrays, config))
@@ -144,6 +144,15 @@ def _add_gold(estimates: Estimates, tables: RunTables, config: RunConfig) -> Non
 def _repeated(arrays: TargetArrays, config: RunConfig, tables: RunTables) -> Estimate:
     items = tables.items.sort("item_id")["item_id"].to_numpy()[arrays.labeled].tolist()
     return repeated_decoding_mean(repeated_outcomes(tables.responses, arrays.name, items, 0.0))
+
+
+def _feature_taus(config: RunConfig, tables: RunTables, pool: dict[str, TargetArrays]) -> dict[str, FloatArray]:
+    """Predictions by Algorithm 1 from the texts of the run; empty where a regressor model predicts."""
+    if config.design.algorithm != "features":
+        return {}
+    from pipeline.runs.text_taus import text_taus
+
+    return text_taus(config, tables, pool)
 
 
 def _taus(tables: RunTables, pool: dict[str, TargetArrays], warnings: list[Warned]) -> dict[str, FloatArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.estimators import QuadraticLeastSquares, cross_fit_tau, one_step_mean
+from pipeline.estimators import QuadraticLeastSquares, cross_fit_pool_tau, cross_fit_tau, one_step_mean
 
 
 def test_a_quadratic_truth_is_recovered_exactly() -> None:
@@ -90,3 +90,19 @@ def test_quadratic_features_reduce_the_variance_where_linear_ones_cannot() -> No
 def test_bad_features_are_refused(features: np.ndarray, folds: int, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         cross_fit_tau(np.arange(10.0), features, folds=folds, rng=np.random.default_rng(0))
+
+
+def test_unlabeled_items_get_the_mean_of_the_fold_predictions() -> None:
+    rng = np.random.default_rng(7)
+    phi, x, other = rng.normal(size=30), rng.normal(size=(30, 3, 1)), rng.normal(size=(12, 3, 1))
+    tau, rest = cross_fit_pool_tau(phi, x, other, folds=3, rng=np.random.default_rng(1))
+    assert np.array_equal(tau, cross_fit_tau(phi, x, folds=3, rng=np.random.default_rng(1)))
+    expected = np.zeros((12, 3))
+    for fold in np.array_split(np.random.default_rng(1).permutation(30), 3):
+        kept = np.setdiff1d(np.arange(30), fold)
+        fitted = QuadraticLeastSquares().fit(x[kept, 0], phi[kept])
+        expected += fitted.predict(other.reshape(-1, 1)).reshape(12, 3) / 3
+    assert rest == pytest.approx(expected, abs=1e-12)
+    assert cross_fit_pool_tau(phi, x, other[:0], rng=rng)[1].shape == (0, 3)
+    with pytest.raises(ValueError, match="other_features"):
+        cross_fit_pool_tau(phi, x, other[:, :2], rng=rng)
