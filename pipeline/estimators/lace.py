@@ -61,10 +61,10 @@ class ProfileProblem:
 
     def sample(self, centre: FloatArray, scale: FloatArray | float = 1.0) -> LabeledSample:
         """The labeled items with signals (S − centre)/scale."""
-        rows = self.labeled
+        rows = np.flatnonzero(self.labeled)
         picked = (self.signals[rows] - centre) / scale
         inclusion = None if self.inclusion is None else self.inclusion[rows]
-        return LabeledSample(self.axis.z[rows], self.y[rows], picked, inclusion, len(rows))
+        return LabeledSample(self.axis.z[rows], self.y[rows], picked, inclusion, len(self.labeled))
 
 
 def pose_problem(

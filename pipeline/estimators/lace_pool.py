@@ -9,14 +9,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators.localities import Gaussian, ProfileAxis
+from pipeline.estimators.lace_kernel_blocks import KernelBlock, best_block, uniform_block
+from pipeline.estimators.localities import ProfileAxis
 
 __all__ = ["MomentAccumulator", "PoolMoments", "pool_moments", "profile_means", "row_chunks"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 _CHUNK_VALUES = 400_000  # doubles in the kernel block and the feature block together: they stay in the L2 cache
-_UNDERFLOW = -600.0  # exponents below this are shifted by their maximum before exp
+_CENTRED_ON = 16_384  # rows whose mean is subtracted before products are formed
+_LARGE = 20_000  # rows from which the recursion along an even grid pays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,16 +64,14 @@ class PoolMoments:
 class MomentAccumulator:
     """Running kernel-weighted sums of 1, S and SS' at the points of an axis: one pass, no (G, M) array."""
 
-    def __init__(self, axis: ProfileAxis, centre: FloatArray) -> None:
+    def __init__(self, axis: ProfileAxis, centre: FloatArray, block: KernelBlock | None = None) -> None:
         points, signals = len(axis.points), len(centre)
-        self._axis, self._centre = axis, centre
-        self._expansion = _gaussian_expansion(axis)
+        self._block = best_block(axis) if block is None else block
+        self._centre = centre
         self._width = 1 + signals + signals * (signals + 1) // 2
         self._sums = np.zeros((points, self._width))
         self._squares = np.zeros(points)
-        self._top = np.full(points, -np.inf)  # largest exponent seen; +inf once exp needs no shift
-        self._overall = np.zeros(signals)
-        self._overall_gram = np.zeros((signals, signals))
+        self._overall = np.zeros(self._width)
         self._kernel = self._features = np.empty((0, 0))
         self.rows = 0
 
@@ -79,6 +79,11 @@ class MomentAccumulator:
     def signals(self) -> int:
         """K."""
         return len(self._centre)
+
+    @property
+    def mass(self) -> FloatArray:
+        """(G,) kernel mass so far, up to the block's factor."""
+        return self._sums[:, 0]
 
     @property
     def chunk_width(self) -> int:
@@ -90,7 +95,11 @@ class MomentAccumulator:
         size, count = signals.shape
         if self._kernel.shape[1] != size:
             self._kernel, self._features = np.empty((len(self._sums), size)), np.empty((self._width, size))
-        weights, features = self._weights(z), self._features
+        weights, features = self._kernel, self._features
+        factor = self._block.fill(z, weights)
+        if factor is not None:
+            self._sums *= factor[:, None]
+            self._squares *= factor**2
         features[0] = 1.0
         centred = np.subtract(signals.T, self._centre[:, None], out=features[1 : 1 + count])
         position = 1 + count
@@ -100,67 +109,26 @@ class MomentAccumulator:
             position += width
         self._sums += weights @ features.T
         self._squares += np.vecdot(weights, weights)
-        self._overall += centred.sum(axis=1)
-        self._overall_gram += centred @ centred.T
+        self._overall += features.sum(axis=1)
         self.rows += size
-
-    def _weights(self, z: FloatArray) -> FloatArray:
-        if self._expansion is None:
-            kernel = self._axis.log_kernel(z, out=self._kernel)
-        else:
-            left, middle, scale = self._expansion
-            moved = (z[:, 0] - middle) * scale
-            kernel = np.matmul(left, np.stack([moved, moved * moved, np.ones_like(moved)]), out=self._kernel)
-        self._shift(kernel)
-        return np.exp(kernel, out=kernel)
-
-    def _shift(self, kernel: FloatArray) -> None:
-        """Subtract the largest exponent at points where every item so far would underflow."""
-        far = np.flatnonzero(np.isneginf(self._top) | np.isfinite(self._top))
-        if not len(far):
-            return
-        near = kernel[far, :: max(1, kernel.shape[1] // 64)].max(axis=1) >= _UNDERFLOW
-        top = np.where(near, np.inf, np.maximum(self._top[far], kernel[far].max(axis=1)))
-        top[top >= _UNDERFLOW] = np.inf
-        before = np.where(np.isfinite(self._top[far]), self._top[far], 0.0)
-        after = np.where(np.isfinite(top), top, 0.0)
-        factor = np.exp(np.minimum(before - after, 0.0))
-        self._sums[far] *= factor[:, None]
-        self._squares[far] *= factor**2
-        moved = far[after != 0.0]
-        kernel[moved] -= after[after != 0.0][:, None]
-        self._top[far] = top
 
     def finish(self) -> PoolMoments:
         """Normalise the sums."""
         mass = np.where(self._sums[:, 0] > 0.0, self._sums[:, 0], np.nan)
+        mean, gram = self._covariances(self._sums / mass[:, None])
+        overall, overall_gram = self._covariances(self._overall[None, :] / self.rows)
+        return PoolMoments(self.rows, mean, gram, self._squares / mass**2, self._centre, overall[0], overall_gram[0])
+
+    def _covariances(self, means: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(p, K) means and (p, K, K) covariances from means of (1, S, SS')."""
         count = len(self._centre)
-        mean = self._sums[:, 1 : 1 + count] / mass[:, None]
-        gram = np.empty((len(mass), count, count))
+        mean = means[:, 1 : 1 + count]
+        gram = np.empty((len(means), count, count))
         rows, columns = np.triu_indices(count)
-        gram[:, rows, columns] = self._sums[:, 1 + count :] / mass[:, None]
-        gram[:, columns, rows] = gram[:, rows, columns]
+        gram[:, rows, columns] = means[:, 1 + count :]
+        gram[:, columns, rows] = means[:, 1 + count :]
         gram -= mean[:, :, None] * mean[:, None, :]
-        overall = self._overall / self.rows
-        overall_gram = self._overall_gram / self.rows - np.outer(overall, overall)
-        return PoolMoments(self.rows, mean, gram, self._squares / mass**2, self._centre, overall, overall_gram)
-
-
-def _gaussian_expansion(axis: ProfileAxis) -> tuple[FloatArray, float, float] | None:
-    """−(a − t)² as the product of (2a, −1, −a²) and (t, t², 1): one matrix product instead of three passes.
-
-    Only for one Gaussian column whose points lie within 64 bandwidths of their middle: the rounding of t² and a²
-    then stays below 1e-12 wherever the weight is not negligible.
-    """
-    if len(axis.localities) != 1 or not isinstance(axis.localities[0], Gaussian):
-        return None
-    scale = float(np.sqrt(0.5) / np.asarray(axis.localities[0].bandwidth).reshape(-1)[0])
-    points = axis.points[:, 0]
-    middle = 0.5 * float(points.min() + points.max())
-    moved = (points - middle) * scale
-    if np.abs(moved).max() > 64.0:
-        return None
-    return np.stack([2.0 * moved, np.full_like(moved, -1.0), -(moved**2)], axis=1), middle, scale
+        return mean, gram
 
 
 def row_chunks(rows: int, width: int) -> Iterator[slice]:
@@ -173,10 +141,19 @@ def row_chunks(rows: int, width: int) -> Iterator[slice]:
 def pool_moments(axis: ProfileAxis, signals: FloatArray) -> PoolMoments:
     """Moments of ``signals`` (M, K) over the axis's pool at its points."""
     rows = len(signals)
-    accumulator = MomentAccumulator(axis, np.full(rows, 1.0 / rows) @ signals)
-    for chunk in row_chunks(rows, accumulator.chunk_width):
+    centre = signals[:: max(1, rows // _CENTRED_ON)].mean(axis=0)  # for rounding alone: a spread of rows will do
+    quick = uniform_block(axis) if rows >= _LARGE else None
+    if quick is not None:
+        accumulator = _accumulated(axis, signals, MomentAccumulator(axis, centre, quick))
+        if quick.trusted(accumulator.mass):
+            return accumulator.finish()
+    return _accumulated(axis, signals, MomentAccumulator(axis, centre)).finish()
+
+
+def _accumulated(axis: ProfileAxis, signals: FloatArray, accumulator: MomentAccumulator) -> MomentAccumulator:
+    for chunk in row_chunks(len(signals), accumulator.chunk_width):
         accumulator.add(axis.z[chunk], signals[chunk])
-    return accumulator.finish()
+    return accumulator
 
 
 def profile_means(axis: ProfileAxis, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
