@@ -14,22 +14,28 @@ _CUES = (
     r"answers?|final answer|antwort|r[ée]ponse|respuesta|risposta|resposta|antwoord|odpowied[źz]|cevap|svar|ответ"
     r"|答案|答|回答|답|정답"
 )
+# Replies are hostile: no pattern below repeats something that can match the same text in two ways.
 _STRONG = re.compile(
-    rf"^[^\S\n]*(?:[>#*_\-•]+[^\S\n]*)*(?:(?:the|my|so|thus|therefore|hence|final|correct|best)[,]?\s+)*"
-    rf"[*_]*(?:{_CUES})[*_]*\s*(?:\((?:letter|number)\))?\s*[*_]*\s*[:：=][*_]*[^\S\n]*(?P<content>[^\n]*)$",
+    rf"^[ \t>#*_\-•]*(?:(?:the|my|so|thus|therefore|hence|final|correct|best),?[ \t]{{1,4}}){{0,6}}"
+    rf"[*_]{{0,3}}(?:{_CUES})[*_]{{0,3}}[ \t]{{0,4}}(?:\((?:letter|number)\)[ \t]{{0,4}})?[*_]{{0,3}}[ \t]{{0,4}}"
+    rf"[:：=][*_]{{0,3}}(?P<content>[^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _INLINE = re.compile(
-    r"(?:final|correct|best|right)?\s*\b(?:answer|choice|option)\s*[*_]*\s*"
-    r"(?:[:：]|(?:is|would be|must be|should be)\b[:：]?)"
-    r"[^\S\n]*(?P<content>[^\n]*)",
+    r"\b(?:answer|choice|option)[ \t]{0,4}[*_]{0,3}[ \t]{0,4}(?:[:：]|(?:is|would be|must be|should be)\b[:：]?)"
+    r"(?P<content>[^\n]*)",
     re.IGNORECASE,
 )
-_HASHES = re.compile(r"^[^\S\n]*####[^\S\n]*(?P<content>[^\n]+)$", re.MULTILINE)
+_HASHES = re.compile(r"^[ \t]{0,8}####(?P<content>[^\n]+)$", re.MULTILINE)
 _CONFIDENCE = re.compile(
-    r"(?:^|(?<=[\n.;,|)\]}\s]))[^\S\n]*[>#*_\-•]*[^\S\n]*[*_]*confidence[*_]*\s*(?:level|score)?\s*[*_]*\s*[:：=].*",
-    re.IGNORECASE,
+    r"\bconfidence[*_]{0,3}[ \t]{0,4}(?:(?:level|score)[ \t]{0,4})?[*_]{0,3}[ \t]{0,4}[:：=].*", re.IGNORECASE
 )
+_MARKS = " \t*_>#-•"
+_MAX_CUES = 100
+_NEXT_LINE_CHARS = 2_000
+_MAX_BOXES = 100
+_MAX_BOX_CHARS = 10_000
+_MAX_ANSWER_CHARS = 4_000
 _EMPTY = {"", "-", "–", "—", "?", "...", "…", "n/a"}
 _BECAUSE = re.compile(r"[,;]?\s*\b(?:because|since)\b.*$", re.IGNORECASE | re.DOTALL)
 _LETTER = "[A-J]"
@@ -46,22 +52,22 @@ def strip_confidence(text: str) -> str:
     """The reply without its ``Confidence: …`` lines, for eyes that must not see them."""
     kept = []
     for line in text.split("\n"):
-        shorter = _CONFIDENCE.sub("", line)
-        if shorter == line:
+        stated = _CONFIDENCE.search(line)
+        if stated is None:
             kept.append(line)
-        elif shorter.strip(" \t*_>#-•"):
-            kept.append(shorter.rstrip())
+        elif line[: stated.start()].strip(_MARKS):
+            kept.append(line[: stated.start()].rstrip(_MARKS))
     return "\n".join(kept).rstrip()
 
 
 def last_boxed(text: str) -> tuple[int, str] | None:
     r"""Position and content of the last complete ``\boxed{…}`` that is not inside another; braces are counted."""
     found = None
-    for match in re.finditer(r"\\f?boxed\s*\{", text):
+    for match in list(re.finditer(r"\\f?boxed[ \t]{0,4}\{", text))[-_MAX_BOXES:]:
         if found is not None and match.start() < found[0] + len(found[1]):
             continue
-        depth, index = 1, match.end()
-        while index < len(text) and depth:
+        depth, index, last = 1, match.end(), match.end() + _MAX_BOX_CHARS
+        while index < min(len(text), last) and depth:
             char = text[index]
             if char == "\\":
                 index += 1
@@ -78,6 +84,8 @@ def last_boxed(text: str) -> tuple[int, str] | None:
 def unwrap(content: str) -> str:
     """An answer without emphasis, quotes, code marks, a box or a closing full stop around it."""
     text = content.strip()
+    if len(text) > _MAX_ANSWER_CHARS:
+        return text
     for _ in range(8):
         before = text
         box = last_boxed(text)
@@ -104,7 +112,7 @@ def final_answer(text: str) -> str | None:
     if not text:
         return None
     found: list[tuple[int, str]] = []
-    for match in _STRONG.finditer(text):
+    for match in list(_STRONG.finditer(text))[-_MAX_CUES:]:
         content = match["content"].strip()
         if not content.strip("*_ "):
             content = _next_line(text, match.end())
@@ -123,7 +131,7 @@ def final_answer(text: str) -> str | None:
 
 
 def _next_line(text: str, end: int) -> str:
-    for line in text[end:].lstrip("\n").split("\n"):
+    for line in text[end : end + _NEXT_LINE_CHARS].lstrip("\n").split("\n")[:4]:
         stripped = line.strip()
         if stripped in ("", "$$", r"\[", r"\(", "```"):
             continue
@@ -143,6 +151,8 @@ def choice_letter(answer: str, choices: Sequence[str] | None) -> str | None:
         answer: as :func:`final_answer` gives it.
         choices: texts of the choices; None for letters A to J without texts.
     """
+    if len(answer) > _MAX_ANSWER_CHARS:
+        return None
     count = len(choices) if choices is not None else 10
     text = unwrap(normalize_text(plain_text(answer)))
     by_text = _by_text(text, choices)

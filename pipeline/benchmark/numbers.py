@@ -9,6 +9,7 @@ from fractions import Fraction
 
 __all__ = ["Number", "numbers_equal", "parse_number", "plain_text"]
 
+_MAX_CHARS = 4_000
 _MAX_DIGITS = 400
 _MAX_EXPONENT = 400
 _LATEX_SPACES = re.compile(r"\\[,;:! ]|\\(?:quad|qquad|thinspace)\b|~")
@@ -69,11 +70,11 @@ def parse_number(text: str) -> Number | None:
     ``72, which is 6 * 12`` is 72 (it comes first); ``about 72 dollars`` is 72 (the only one); ``3 4``, ``5 or 6``,
     ``5-6`` state no single number; ``x = 72`` is 72. Grouping by commas or thin spaces must be in threes.
     """
+    if len(text) > _MAX_CHARS:
+        return None
     if _PLAIN.fullmatch(text):
         return Number(Fraction(text.strip()))
     cleaned = _LATEX_FRACTION.sub(_slash, plain_text(text)).strip()
-    if len(cleaned) > 4_000:
-        return None
     cleaned = _after_equals(cleaned.rstrip(" .;"))
     bare = re.sub(rf"(?<![\w{_CURRENCY}])\$|\$$", "", cleaned) if cleaned.count("$") == 2 else cleaned
     start = bare.lstrip(" (")

@@ -12,7 +12,7 @@ __all__ = ["parse_confidence"]
 _MAX_READ_CHARS = 100_000
 _WRAPPING = " \t\r\n\"'`*_[](){}<>“”‘’"
 _CONFIDENCE_LINE = re.compile(
-    r"(?:^|(?<=[\n.;,|)\]}\s]))[^\S\n]*[>#*_\-•]*[^\S\n]*[*_]*confidence[*_]*\s*(?:level|score)?\s*[*_]*\s*[:=](?P<said>.*)$",
+    r"\bconfidence[*_]{0,3}[ \t]{0,4}(?:(?:level|score)[ \t]{0,4})?[*_]{0,3}[ \t]{0,4}[:=](?P<said>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _CONFIDENCE = re.compile(
@@ -46,7 +46,7 @@ def parse_confidence(text: str) -> float | Invalid:
 
 def _confidence(said: str) -> float | Invalid:
     shown = said.strip(_WRAPPING)
-    match = _CONFIDENCE.fullmatch(shown)
+    match = _CONFIDENCE.fullmatch(shown) if len(shown) <= 60 else None
     if match is None:
         return Invalid(f"its confidence {shown[:40]!r} is not a number from 0 to 100")
     number = float(match["value"])

@@ -275,7 +275,8 @@ _LABELS = {
 }  # fmt: skip
 _WRAPPING = " \t\r\n\"'`*_.[](){}<>“”‘’"
 _VERDICT_LINE = re.compile(
-    r"^[\s>#*_\-]*(?:my\s+|the\s+|final\s+|overall\s+)*(?:verdict|winner|preference)[*_\"']*\s*(?:[:=]|is\b)(?P<said>.*)$",
+    r"^[ \t>#*_\-]*(?:(?:my|the|final|overall)[ \t]{1,4}){0,4}"
+    r"(?:verdict|winner|preference)[*_\"']{0,3}[ \t]{0,4}(?:[:=]|is\b)(?P<said>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -297,7 +298,7 @@ def _verdict_line(text: str) -> str | Invalid | None:
             if _verdict_label(before["said"]) != last:
                 return Invalid("it states two different verdicts")
         return last
-    bold = re.findall(r"\*\*\s*(?:response |chain )?(A|B|tie)\s*\.?\s*\*\*", text, re.IGNORECASE)
+    bold = re.findall(r"\*\* {0,2}(?:response |chain )?(A|B|tie) {0,2}\.? {0,2}\*\*", text, re.IGNORECASE)
     if bold:
         labels = {_verdict_label(word) for word in bold}
         return labels.pop() if len(labels) == 1 else Invalid("it states two different verdicts")
@@ -336,7 +337,8 @@ def _unit_number(value: Any) -> Any:
 
 def _number_line(key: str) -> Any:
     pattern = re.compile(
-        rf"^[\s>#*_\-]*(?:my\s+|the\s+|final\s+|overall\s+)*{key}[*_\"']*\s*(?:[:=]|is\b)(?P<said>.*)$",
+        rf"^[ \t>#*_\-]*(?:(?:my|the|final|overall)[ \t]{{1,4}}){{0,4}}"
+        rf"{key}[*_\"']{{0,3}}[ \t]{{0,4}}(?:[:=]|is\b)(?P<said>.*)$",
         re.IGNORECASE | re.MULTILINE,
     )
 
