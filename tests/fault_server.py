@@ -174,9 +174,13 @@ class FaultServer:
         reply: dict[str, Any] | None = None
         for rule in self._due(body, digest):
             if rule.fault in FAULTS:
+                endless = rule.fault in ("stall", "drip")
+                if endless:
+                    self._mark(rule, digest)
                 response = await FAULTS[rule.fault](request, body, rule.options)
                 if response is not None:
-                    self._mark(rule, digest)
+                    if not endless:
+                        self._mark(rule, digest)
                     return response
             else:
                 reply = reply or self._reply(body)

@@ -209,7 +209,7 @@ def change_reply(fault: str, reply: dict[str, Any], options: dict[str, Any]) -> 
     elif fault == "odd_usage":
         reply["usage"] = {"prompt_tokens": "12", "completion_tokens": -3, "total_tokens": None}
     elif fault == "text":
-        message["content"] = options["text"]
+        message["content"] = options["content"]
     else:
         return False
     return True

@@ -126,11 +126,6 @@ class LiveModel:
             self._before_attempt()
             flight.phase = "waiting"
             flight.reason = f"{error.kind} {error.status}" if error.status else error.kind
-            if error.kind == "rate_limited" and seconds > max(_LONG_PAUSE_S, self.spec.call_deadline_s):
-                raise RunStopped(
-                    f"{self.spec.name} ({self.spec.model}): the provider asks to wait {seconds:.0f} s; resume then",
-                    "rate_limited",
-                )
 
         raw = await send_with_retries(
             attempt,
@@ -197,6 +192,12 @@ class LiveModel:
             self.limits.rate_limited(generation, error.retry_after)
         if error.kind != "rate_limited":
             trace.counted += 1
+        elif error.retry_after is not None and error.retry_after > max(_LONG_PAUSE_S, self.spec.call_deadline_s):
+            raise RunStopped(
+                f"{self.spec.name} ({self.spec.model}): the provider asks to wait {error.retry_after:.0f} s;"
+                " resume then",
+                "rate_limited",
+            )
 
     def describe(self) -> dict[str, Any]:
         """Price and what was negotiated, for the manifest."""
