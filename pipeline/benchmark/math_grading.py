@@ -83,10 +83,14 @@ class _Worker:
             return reply if isinstance(reply, dict) else None
         return None
 
-    def close(self) -> None:
-        """End the process and wait for it."""
+    def kill(self) -> None:
+        """End the process at once; whoever waits for its verdict gets none."""
         with contextlib.suppress(OSError):
             self._process.kill()
+
+    def close(self) -> None:
+        """End the process and wait for it."""
+        self.kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -130,6 +134,7 @@ class MathPool:
         for _ in range(size):
             self._slots.put(None)
         self._size = size
+        self._running: set[_Worker] = set()
         self.limited = 0
         """Comparisons that passed a limit and were therefore taken as not equal."""
 
@@ -141,22 +146,30 @@ class MathPool:
         """
         worker = self._slots.get()
         try:
-            if worker is None or not worker.alive:
-                if worker is not None:
-                    worker.close()
-                    worker = None
+            if worker is not None and not worker.alive:
+                worker.close()
+                worker = None
+            if worker is None:
                 worker = _Worker(*self._limits)
-            verdict = worker.same(answer, gold)
+            verdict = self._compare(worker, answer, gold)
             if verdict is None:
                 self.limited += 1
                 worker.close()
-                worker = None
             return bool(verdict)
         finally:
             self._slots.put(worker)
 
+    def _compare(self, worker: _Worker, answer: str, gold: str) -> bool | None:
+        self._running.add(worker)
+        try:
+            return worker.same(answer, gold)
+        finally:
+            self._running.discard(worker)
+
     def close(self) -> None:
-        """End all workers; the pool can be used again and starts new ones."""
+        """End all workers, a comparison under way among them; the pool can be used again and starts new ones."""
+        for running in tuple(self._running):
+            running.kill()
         for _ in range(self._size):
             worker = self._slots.get()
             if worker is not None:
