@@ -108,31 +108,63 @@ def fit_points(
     label_mean = weights @ signals
     gap = np.zeros_like(label_mean) if sample.complete else label_mean - pool_mean
     centred = y - naive[:, None]
-    from_mean = signals - label_mean[:, None, :]
     if coefficients is not None:
         beta, linear, leverage = coefficients, weights.copy(), np.minimum(weights, 0.95)
     else:
         same = coefficient_weights is weights
-        around = from_mean if same else signals - (coefficient_weights @ signals)[:, None, :]
+        middle = label_mean if same else coefficient_weights @ signals
         y_around = centred if same else y - (coefficient_weights @ y)[:, None]
-        cross = np.einsum("gn,gnk->gk", coefficient_weights * y_around, around)
-        inverse = ridge_inverse(gram, ridge)
-        beta = np.einsum("gkl,gl->gk", inverse, cross)
-        spread = around @ inverse
-        linear = weights - coefficient_weights * np.einsum("gnk,gk->gn", spread, gap)
-        quadratic = np.einsum("gnk,gnk->gn", spread, around)
-        leverage = np.minimum(weights + coefficient_weights * quadratic, 0.95)
-    residual = centred - np.einsum("gnk,gk->gn", from_mean, beta)
-    return LocalFit(naive - np.einsum("gk,gk->g", gap, beta), naive, beta, weights, linear, residual, centred, leverage)
+        inverse, root = ridge_inverse(gram, ridge)
+        # Σ v (S − S̄)(Y − Ȳ) = Σ v S (Y − Ȳ), because Σ v (Y − Ȳ) = 0.
+        beta = _times((coefficient_weights * y_around) @ signals, inverse)
+        linear = weights - coefficient_weights * _projected(signals, middle, _times(gap, inverse))
+        leverage = np.minimum(weights + coefficient_weights * _squared_lengths(signals, middle, root), 0.95)
+    residual = centred - _projected(signals, label_mean, beta)
+    value = naive - np.vecdot(gap, beta)
+    return LocalFit(value, naive, beta, weights, linear, residual, centred, leverage)
 
 
-def ridge_inverse(gram: FloatArray, ridge: float) -> FloatArray:
-    """(Σ + λI)⁻¹ for each of (g, K, K); the pseudo-inverse when λ = 0."""
+def _times(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
+    """(g, K) times symmetric (g, K, K)."""
+    return np.asarray((vectors[:, None, :] @ matrices)[:, 0, :])
+
+
+def _projected(signals: FloatArray, middle: FloatArray, direction: FloatArray) -> FloatArray:
+    """(g, n): (S_i − middle_g)'direction_g."""
+    return np.asarray(direction @ signals.T - np.vecdot(middle, direction)[:, None])
+
+
+def _squared_lengths(signals: FloatArray, middle: FloatArray, root: FloatArray) -> FloatArray:
+    """(g, n): |(S_i − middle_g)'root_g|², from one product of the signals with all roots."""
+    points, width = middle.shape
+    turned = signals @ root.transpose(1, 0, 2).reshape(width, points * width)
+    turned = turned.reshape(len(signals), points, width)
+    turned -= _times(middle, root)
+    return np.asarray(np.vecdot(turned, turned).T)
+
+
+def ridge_inverse(gram: FloatArray, ridge: float) -> tuple[FloatArray, FloatArray]:
+    """(Σ + λI)⁻¹ for each of (g, K, K), the pseudo-inverse when λ = 0, and a root R with RR' equal to it."""
     if not gram.shape[-1]:
-        return gram
+        return gram, gram
+    inverse, root = np.full_like(gram, np.nan), np.full_like(gram, np.nan)
+    reached = np.isfinite(gram[:, 0, 0])
+    if not reached.any():
+        return inverse, root
     if ridge > 0.0:
-        return np.asarray(np.linalg.inv(gram + ridge * np.eye(gram.shape[-1])))
-    inverse = np.full_like(gram, np.nan)
-    reached = np.isfinite(gram).all(axis=(1, 2))
-    inverse[reached] = np.linalg.pinv(gram[reached], rcond=1e-10, hermitian=True)
-    return inverse
+        # A = CC' gives A⁻¹ = C⁻ᵀC⁻¹: the ridge keeps A positive definite unless its scale is beyond repair.
+        shifted = gram[reached] + ridge * np.eye(gram.shape[-1])
+        try:
+            factor = np.linalg.inv(np.linalg.cholesky(shifted))
+            root[reached] = np.swapaxes(factor, 1, 2)
+            inverse[reached] = np.swapaxes(factor, 1, 2) @ factor
+            return inverse, root
+        except np.linalg.LinAlgError:
+            pass
+    values, vectors = np.linalg.eigh(gram[reached])
+    values = np.maximum(values, 0.0) + ridge
+    kept = values > 1e-10 * values.max(axis=1, keepdims=True)
+    scale = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    root[reached] = vectors * scale[:, None, :]
+    inverse[reached] = root[reached] @ np.swapaxes(root[reached], 1, 2)
+    return inverse, root

@@ -120,7 +120,7 @@ def _influence_fit(
     naive = float(weights @ y)
     label_mean = weights @ own
     gap = np.zeros_like(label_mean) if mask.all() else label_mean - pool_mean
-    inverse = ridge_inverse((phi.T @ phi / len(phi))[None], ridge)[0]
+    inverse = ridge_inverse((phi.T @ phi / len(phi))[None], ridge)[0][0]
     # Derivative of Γ_SY with respect to each label, the label's share in the centring mean included.
     product = (shares * rho[mask])[:, None] * phi[mask]
     slope_part = product - weights[:, None] * product.sum(axis=0)

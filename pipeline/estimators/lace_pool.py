@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -124,11 +125,16 @@ class MomentAccumulator:
         count = len(self._centre)
         mean = means[:, 1 : 1 + count]
         gram = np.empty((len(means), count, count))
-        rows, columns = np.triu_indices(count)
+        rows, columns = _upper_triangle(count)
         gram[:, rows, columns] = means[:, 1 + count :]
         gram[:, columns, rows] = means[:, 1 + count :]
         gram -= mean[:, :, None] * mean[:, None, :]
         return mean, gram
+
+
+@lru_cache(maxsize=32)
+def _upper_triangle(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(count)
 
 
 def row_chunks(rows: int, width: int) -> Iterator[slice]:

@@ -126,7 +126,7 @@ def _in_one_product(
     same = coefficient_locality is None
     wider = axis if coefficient_locality is None else coefficient_axis_of(axis, coefficient_locality)
     gram = moments.gram if same else pool_moments(wider, signals).gram / np.outer(scale, scale)
-    inverse = ridge_inverse(gram, ridge)
+    inverse, _ = ridge_inverse(gram, ridge)
     scaled = (signals - moments.centre) / scale
     used = np.flatnonzero(member.any(axis=0))
     inside = member[:, used].astype(np.float64)

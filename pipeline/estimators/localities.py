@@ -258,23 +258,24 @@ def default_points(z: NDArray[Any], locality: Locality, count: int = 20) -> NDAr
 
 
 def linear_quantile(values: NDArray[Any], probability: float) -> float:
-    """``np.quantile(values, probability)``, for long arrays by sorting only what lies near the answer."""
+    """``np.quantile(values, probability)``, of long arrays from only what lies near the answer."""
     size = len(values)
-    if size < _LONG:
-        return float(np.quantile(values, probability))
-    spread = np.sort(values[:: size // 10_000])
-    margin = 5.0 * np.sqrt(probability * (1.0 - probability) / len(spread)) + 2.0 / len(spread)
-    first, last = (np.clip((probability + sign * margin) * len(spread), 0, len(spread) - 1) for sign in (-1, 1))
-    low, high = spread[int(first)], spread[int(last)]
     rank = int((size - 1) * probability)
-    skipped = rank - int(np.count_nonzero(values < low))
-    near = values[(values >= low) & (values <= high)]
-    if not 0 <= skipped < len(near) - 1:  # the spread of rows was no guide
-        return float(np.quantile(values, probability))
-    near.partition((skipped, skipped + 1))
+    near, skipped = values.copy(), rank
+    if size >= _LONG:
+        spread = np.sort(values[:: size // 10_000])
+        margin = 5.0 * np.sqrt(probability * (1.0 - probability) / len(spread)) + 2.0 / len(spread)
+        first, last = (np.clip((probability + sign * margin) * len(spread), 0, len(spread) - 1) for sign in (-1, 1))
+        low, high = spread[int(first)], spread[int(last)]
+        below = int(np.count_nonzero(values < low))
+        inside = values[(values >= low) & (values <= high)]
+        if 0 <= rank - below < len(inside) - 1:  # else the spread of rows was no guide
+            near, skipped = inside, rank - below
+    following = min(skipped + 1, len(near) - 1)
+    near.partition((skipped, following))
     share = (size - 1) * probability - rank
-    step = near[skipped + 1] - near[skipped]
-    return float(near[skipped] + step * share if share < 0.5 else near[skipped + 1] - step * (1.0 - share))
+    step = float(near[following]) - float(near[skipped])
+    return float(near[skipped]) + step * share if share < 0.5 else float(near[following]) - step * (1.0 - share)
 
 
 def _columns(z: ArrayLike, name: str) -> list[NDArray[Any]]:
