@@ -1,0 +1,212 @@
+"""Kill a run with SIGKILL at random moments until it is done, again and again; count what was lost or asked twice.
+
+    python benchmarks/crash.py --kills 200 --out docs/studies/crash.json
+
+The run goes over real HTTP to the test server, in a process of its own per session. After every session the server's
+count of answers is compared with the entries of the cache: a session that ended by itself must match exactly, a killed
+one may have lost no more than what was in flight. When a run is done, its tables must equal, byte for byte, those of an
+undisturbed run over the same replies, without a call of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+import yaml  # noqa: E402
+from fault_server import FaultServer  # noqa: E402
+
+from pipeline.models.cache import ReplyCache  # noqa: E402
+
+CONCURRENCY = 4
+ENTRIES = ("gpt", "aux", "judge", "weak", "medium", "strong", "regressor")
+
+
+@dataclass
+class Totals:
+    """What all sessions together did."""
+
+    kills: int = 0
+    runs_done: int = 0
+    answers_of_the_server: int = 0
+    replies_stored: int = 0
+    in_flight_when_killed: int = 0
+    most_lost_at_one_kill: int = 0
+    stored_replies_asked_again: int = 0
+    duplicate_rows: int = 0
+    tables_that_differ: int = 0
+    sessions_with_another_exit: int = 0
+    seconds: float = 0.0
+    exits: dict[str, int] = field(default_factory=dict)
+
+
+def config(url: str, items: int) -> dict[str, Any]:
+    """Every role on the server."""
+    models = {
+        name: {
+            "model": f"openai/{name}",
+            "api_base": url,
+            "transport": "direct",
+            "params": {"temperature": 0.7, "max_tokens": 512},
+            "max_concurrency": CONCURRENCY,
+        }
+        for name in ENTRIES
+    }
+    anchors = {"weak": "weak", "medium": "medium", "strong": "strong"}
+    return {
+        "schema": 1,
+        "name": "crash",
+        "benchmark": {"preset": "embedded", "limit": items},
+        "models": models,
+        "roles": {
+            "targets": ["gpt"],
+            "auxiliary": "aux",
+            "judge": "judge",
+            "anchors": anchors,
+            "regressor": "regressor",
+        },
+        "design": {"labeled": max(5, items // 2), "draws": 2},
+    }
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """One session of ``auxeval``."""
+    environment = {**os.environ, "AUXEVAL_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
+    with (folder / "stderr.txt").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "pipeline", *arguments], cwd=folder, env=environment, stdout=log, stderr=log
+        )
+
+
+def stored(folder: Path) -> int:
+    """Entries of the cache."""
+    with ReplyCache(folder / "cache") as cache:
+        return len(cache)
+
+
+def settle(server: FaultServer) -> None:
+    """Wait until the server has noticed that its client is gone."""
+    deadline = time.monotonic() + 10
+    while server.seen.in_flight and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def kill_at_random(process: subprocess.Popen[bytes], server: FaultServer, rng: random.Random) -> bool:
+    """Kill after a random number of answers, or after a random time; whether it was still running."""
+    if rng.random() < 0.85:
+        target = server.seen.answered + rng.randrange(0, 60)
+        while server.seen.answered < target and process.poll() is None:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0, 0.02))
+    else:
+        limit = time.monotonic() + rng.uniform(0.0, 6.0)
+        while time.monotonic() < limit and process.poll() is None:
+            time.sleep(0.005)
+    alive = process.poll() is None
+    if alive:
+        process.send_signal(signal.SIGKILL)
+    process.wait()
+    return alive
+
+
+def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int, items: int) -> None:
+    """One run, killed until it is done or the kills are used up, then finished and compared."""
+    folder = Path(tempfile.mkdtemp(prefix="auxeval-crash-"))
+    (folder / "config.yaml").write_text(yaml.safe_dump(config(server.url, items)), encoding="utf-8")
+    run = folder / "runs" / "r"
+    exits: Counter[str] = Counter()
+    done = False
+    while not done:
+        before_answers = server.seen.answered
+        before_stored = stored(folder)
+        fresh = not (run / "manifest.json").exists()
+        if fresh and run.exists():
+            shutil.rmtree(run)
+        arguments = ("run", "config.yaml", "--yes", "--run-id", "r") if fresh else ("resume", "runs/r")
+        process = start(folder, *arguments)
+        if totals.kills < kills:
+            killed = kill_at_random(process, server, rng)
+        else:
+            process.wait()
+            killed = False
+        settle(server)
+        answers, kept = server.seen.answered - before_answers, stored(folder) - before_stored
+        lost = answers - kept
+        totals.answers_of_the_server += answers
+        totals.replies_stored += kept
+        if killed:
+            totals.kills += 1
+            totals.in_flight_when_killed += max(0, lost)
+            totals.most_lost_at_one_kill = max(totals.most_lost_at_one_kill, lost)
+            # What is lost beyond what can have been in flight was answered earlier and asked again.
+            totals.stored_replies_asked_again += max(0, lost - CONCURRENCY * len(ENTRIES))
+        else:
+            exits[str(process.returncode)] += 1
+            totals.stored_replies_asked_again += max(0, lost)
+            done = process.returncode == 0
+            if not done:
+                totals.sessions_with_another_exit += 1
+                raise SystemExit(f"exit {process.returncode}: see {folder / 'stderr.txt'}")
+    compare(server, totals, folder, run)
+    totals.runs_done += 1
+    for code, count in exits.items():
+        totals.exits[code] = totals.exits.get(code, 0) + count
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def compare(server: FaultServer, totals: Totals, folder: Path, run: Path) -> None:
+    """The finished run against an undisturbed one over the same replies."""
+    before = server.seen.answered
+    process = start(folder, "run", "config.yaml", "--yes", "--run-id", "undisturbed")
+    if process.wait() != 0:
+        raise SystemExit(f"the undisturbed run failed: see {folder / 'stderr.txt'}")
+    totals.stored_replies_asked_again += server.seen.answered - before
+    other = folder / "runs" / "undisturbed"
+    for file in [*sorted((run / "tables").glob("*.parquet")), run / "estimates.json"]:
+        twin = other / file.relative_to(run)
+        totals.tables_that_differ += file.read_bytes() != twin.read_bytes()
+    lines = [json.loads(line) for line in (run / "calls.jsonl").read_text(encoding="ascii").splitlines()]
+    keys = Counter(line["key"] for line in lines if line["state"] == "answered")
+    totals.duplicate_rows += sum(count - 1 for count in keys.values())
+
+
+def main() -> None:
+    """Run, print the totals, keep them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--items", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    totals = Totals()
+    began = time.monotonic()
+    with FaultServer(latency_s=0.03) as server:
+        while totals.kills < options.kills:
+            one_run(server, totals, rng, options.kills, options.items)
+            totals.seconds = round(time.monotonic() - began, 1)
+            print(json.dumps(asdict(totals)), flush=True)
+            if options.out:
+                options.out.parent.mkdir(parents=True, exist_ok=True)
+                options.out.write_text(json.dumps(asdict(totals), indent=1) + "\n", encoding="ascii")
+    bad = totals.stored_replies_asked_again + totals.duplicate_rows + totals.tables_that_differ
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
