@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pipeline.errors import DataError
@@ -30,8 +29,6 @@ ProfileKind = Literal["continuous", "ordinal", "categorical"]
 JITTER = 0.4
 """Half width of the uniform noise that makes an ordered axis continuous."""
 
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -51,7 +48,7 @@ class Item:
     gold: str | None = None
     choices: tuple[str, ...] | None = None
     profile: float | str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _NO_METADATA, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class _Reader:
             gold=gold,
             choices=choices,
             profile=self._profile(parts, row.values),
-            metadata=dict(parts.metadata) or {},
+            metadata=dict(parts.metadata),
         )
 
     def _parts(self, values: Mapping[str, Any]) -> Parts:
@@ -174,7 +174,7 @@ class _Reader:
             return _custom(values, given)
         parts = self._preset.parts(values, self._seed)
         return Parts(
-            item_id=str(values[fields.id]) if fields.id else parts.item_id,
+            item_id=_written(values[fields.id]) if fields.id else parts.item_id,
             question=values[fields.question] if fields.question else parts.question,
             gold=values[fields.gold] if fields.gold else parts.gold,
             choices=values[fields.choices] if fields.choices else parts.choices,
@@ -226,7 +226,7 @@ def _custom(values: Mapping[str, Any], given: Mapping[str, str | None]) -> Parts
         gold = chr(ord("A") + values[column]) if 0 <= values[column] < MAX_CHOICES else values[column]
     metadata = {"split": values["split"]} if isinstance(values.get("split"), str) else {}
     return Parts(
-        item_id=None if found is None else str(found),
+        item_id=None if found is None else _written(found),
         question=find("question", _QUESTION_NAMES),
         gold=gold,
         choices=find("choices", _CHOICE_NAMES),
@@ -268,11 +268,16 @@ def _gold(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float | str):
-        text = str(value).strip()
+        text = _written(value).strip()
         if _SURROGATE.search(text) or "\x00" in text:
             raise Skip("gold with a NUL character or half a surrogate pair")
         return text or None
     raise BadRow(f"has a gold answer that is not text or a number but {type(value).__name__}")
+
+
+def _written(value: Any) -> str:
+    """A value as text; a whole number that a column of floats holds is written as one."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _gold_letter(gold: str, choices: tuple[str, ...] | None) -> str:

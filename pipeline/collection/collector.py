@@ -25,7 +25,7 @@ from pipeline.models.types import Asker
 __all__ = ["CollectionSummary", "Collector"]
 
 _LEAST_LIVE = 64
-_LIVE_PER_SLOT = 2
+_LIVE_PER_SLOT = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class CollectionSummary:
 class Collector:
     """Collects all rows of a run.
 
-    Work is pulled, not spawned: a new item is begun only while fewer calls are under way than twice the slots of the
-    models together, so that the number of tasks does not grow with the benchmark.
+    Work is pulled, not spawned: a new item is begun only while fewer calls are under way than half as many again as the
+    models have slots, so that the number of tasks does not grow with the benchmark.
 
     Args:
         config: the run.
@@ -87,7 +87,7 @@ class Collector:
         self._examples = Examples(_example_pool(config, plan, labeled), plan.targets, plan.examples)
         self._context = FlowContext(config, plan, prompts, self._caller, self._grader, self._take, self._examples)
         slots = sum(entry.max_concurrency for entry in config.model_entries.values())
-        self._most_live = max(_LEAST_LIVE, _LIVE_PER_SLOT * slots)
+        self._most_live = max(_LEAST_LIVE, round(_LIVE_PER_SLOT * slots))
 
     async def run(self) -> CollectionSummary:
         """Ask everything; every row has gone to the sink when it returns.

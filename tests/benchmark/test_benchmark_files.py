@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import gzip
 import io
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,14 @@ def test_gold_index_counts_from_zero(tmp_path: Path) -> None:
     rows = [{"question": "Capital of France?", "options": ["Rome", "Paris"], "gold_index": 1}]
     item = load(write(tmp_path / "x.jsonl", rows)).items[0]
     assert (item.item_id, item.gold) == ("row-000001", "B")
+
+
+def test_whole_numbers_in_columns_of_floats_are_whole_numbers(tmp_path: Path) -> None:
+    rows = [{"id": 1.0, "question": "q", "gold": 18.0}, {"id": 2.0, "question": "q", "gold": None}]
+    items = load(write(tmp_path / "x.parquet", rows)).items
+    assert [(item.item_id, item.gold) for item in items] == [("1", "18"), ("2", None)]
+    assert copy.deepcopy(items) == items
+    assert pickle.loads(pickle.dumps(items)) == items  # noqa: S301  (worker processes get items)
 
 
 def test_flawed_questions_are_skipped_and_counted(tmp_path: Path) -> None:
