@@ -12,7 +12,7 @@ from pipeline.report.document import EstimateSet
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["METHOD_LABELS", "number", "print_estimates", "span"]
+__all__ = ["METHOD_LABELS", "number", "print_estimates", "span", "worth"]
 
 METHOD_LABELS: Mapping[str, str] = {
     "gold_all": "gold, all items",
@@ -89,7 +89,7 @@ def _row(table: Any, cells: Sequence[str]) -> None:
     table.add_row(*(Text(cell) for cell in cells))
 
 
-def _worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
+def worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
     """Labels that the plain mean would need for the same standard error, as the estimate says or from both SEs.
 
     n·(SE_naive/SE)²; about a finite pool of M items, where even the plain mean gets exact, s²/(SE² + s²/M) with
@@ -139,7 +139,7 @@ def _means(estimates: EstimateSet, title: str) -> Any:
                     "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
                     "" if known else span(estimate.low, estimate.high, percent=percent),
                     str(estimate.n),
-                    "" if known else _worth(estimate, methods.get("naive")),
+                    "" if known else worth(estimate, methods.get("naive")),
                 ],
             )
             shown = ""

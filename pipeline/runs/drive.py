@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.collection.collector import Collector
+from pipeline.collection.rows import ResponseRow, Row
 from pipeline.collection.stages import plan_calls
 from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
@@ -23,6 +24,7 @@ from pipeline.models.transport import Transport
 from pipeline.models.types import Failed
 from pipeline.runs.call_log import CallLog
 from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.embeddings import fetch_embeddings, wanted_embedding
 from pipeline.runs.finish import finish_run
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.progress import Progress
@@ -72,7 +74,7 @@ async def collect(
             async with gateway, _interruptible(gateway, prepared.config.drain_s):
                 manifest.update(prices=_prices(gateway))
                 async with Progress(log, _planned(prepared), gateway, quiet=quiet):
-                    await _run_collector(prepared, gateway, spool)
+                    await _run_collector(directory, prepared, gateway, spool)
             _refuse_dead_stages(log)
             _write_tables(directory, prepared, spool)
         except RunStopped as stop:
@@ -117,7 +119,7 @@ async def replay_collection(
         )
         try:
             async with gateway:
-                await _run_collector(prepared, gateway, spool, replaying=True)
+                await _run_collector(directory, prepared, gateway, spool, replaying=True)
             if gateway.misses:
                 _refuse(directory, manifest, gateway)
             _write_tables(directory, prepared, spool)
@@ -149,17 +151,30 @@ def _refuse(directory: RunDirectory, manifest: Manifest, gateway: Gateway) -> No
     raise ReplayMissError(f"{directory.path}: {message}")
 
 
-async def _run_collector(prepared: Prepared, gateway: Gateway, spool: RowSpool, *, replaying: bool = False) -> None:
+async def _run_collector(
+    directory: RunDirectory, prepared: Prepared, gateway: Gateway, spool: RowSpool, *, replaying: bool = False
+) -> None:
+    embedding = wanted_embedding(prepared.config)
+    texts = {item.question for item in prepared.benchmark.items} if embedding is not None else set()
+
+    def take(row: Row) -> None:
+        if embedding is not None and isinstance(row, ResponseRow) and row.stage == "auxiliary":
+            texts.add(row.text or row.reasoning or "")
+        spool.add(row.table, asdict(row))
+
     collector = Collector(
         prepared.config,
         prepared.benchmark,
         prepared.labeled,
         gateway,
         prepared.prompts,
-        lambda row: spool.add(row.table, asdict(row)),
+        take,
         stop_on_failures=not replaying,  # a replay meets the failures of a run that went through, in another order
     )
     await collector.run()
+    if embedding is not None:
+        slots = prepared.config.model_entry(embedding).max_concurrency
+        await fetch_embeddings(embedding, slots, {*texts, ""}, gateway, directory.tables)
 
 
 def _refuse_dead_stages(log: CallLog) -> None:
@@ -190,6 +205,13 @@ def _transports(prepared: Prepared, given: Mapping[str, Transport] | None) -> di
         from pipeline.models.simulated import simulated_transports
 
         transports = {**simulated_transports(prepared.world, prepared.specs.values()), **transports}
+    embedding = wanted_embedding(prepared.config)
+    if embedding is not None:
+        from pipeline.models.transports import default_transport
+        from pipeline.models.vector_transport import VectorTransport
+
+        name = prepared.specs[embedding].transport
+        transports[name] = VectorTransport(transports.get(name) or default_transport(name))
     return transports
 
 

@@ -18,6 +18,7 @@ from pipeline.estimators import (
     comparator_profile,
     lace_mean,
     lace_profile,
+    lace_profile_band,
     naive_mean,
     one_step_mean,
     repeated_decoding_mean,
@@ -243,19 +244,24 @@ def _add_profiles(
             )
             continue
         learner: Any = "logistic" if _binary(arrays) and arrays.labeled.sum() >= PROFILE_LEARNER_FROM else None
+        shared: dict[str, Any] = {
+            "labeled": arrays.labeled,
+            "at": axis.at,
+            "locality": axis.locality,
+            "inclusion_probabilities": arrays.inclusion,
+        }
         with named_refusals(name, "lace_profile"):
+            rule: dict[str, Any] = {**shared, "adapt": "average", "learner": learner}
             estimates[name]["lace_profile"] = lace_profile(
-                axis.z,
-                arrays.y,
-                arrays.signals,
-                inclusion_probabilities=arrays.inclusion,
-                labeled=arrays.labeled,
-                at=axis.at,
-                locality=axis.locality,
-                adapt="average",
-                learner=learner,
-                rng=generator(config.seed, "lace_profile", name),
+                axis.z, arrays.y, arrays.signals, rng=generator(config.seed, "lace_profile", name), **rule
             )
+            band = lace_profile_band(
+                axis.z, arrays.y, arrays.signals, rng=generator(config.seed, "lace_profile", name), **rule
+            )
+            estimates[name]["lace_profile_band"] = replace(band, method="lace_profile_band")
+            nothing = np.zeros((len(arrays.y), 0))
+            plain = lace_profile(axis.z, arrays.y, nothing, **shared)
+            estimates[name]["naive_profile"] = replace(plain, method="naive_profile")
 
 
 def _add_comparators(

@@ -23,6 +23,11 @@ class RunTables:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def folder(self) -> Path:
+        """Where the tables are."""
+        return self._folder
+
     def __repr__(self) -> str:
         return f"RunTables({str(self._folder)!r})"
 

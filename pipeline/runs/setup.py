@@ -123,12 +123,18 @@ def check_ready(prepared: Prepared) -> None:
 
     Raises:
         ConfigError: an unknown provider, a missing key variable, an unknown price under ``budget.usd``.
+        InputError: text features are asked for and the embed extra is missing.
     """
     from pipeline.models.budget import Budget
     from pipeline.models.pricing import find_price, require_prices
     from pipeline.models.providers import check_credentials
 
     check_credentials(prepared.specs)
+    design = prepared.config.design
+    if design.algorithm == "features" and design.embedding is None and "one_step" in prepared.config.estimate:
+        from pipeline.tables.embedding import StaticEmbedder
+
+        StaticEmbedder()
     usd = prepared.config.budget.usd
     if usd is not None:
         require_prices(

@@ -11,9 +11,10 @@ from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.estimators import PenalizedRegression, cross_fit_pool_tau
 from pipeline.runs.arrays import TargetArrays, generator
+from pipeline.runs.embeddings import embedder_of
 from pipeline.runs.frames import RunTables
 from pipeline.tables.draw_features import draw_features
-from pipeline.tables.embedding import Embedder, StaticEmbedder
+from pipeline.tables.embedding import Embedder
 from pipeline.tables.item_draws import item_draws
 
 __all__ = ["text_taus"]
@@ -31,12 +32,12 @@ def text_taus(
         config: roles.auxiliary and the seed are read.
         tables: items, responses, preferences.
         pool: outcomes and labels by target.
-        embedder: None is the model that ships in a package.
+        embedder: None is the one the configuration asks for.
 
     Raises:
         InputError: fewer than 5 labeled items, or the embed extra is missing.
     """
-    model = StaticEmbedder() if embedder is None else embedder
+    model = embedder_of(config, tables.folder) if embedder is None else embedder
     auxiliary = (config.roles.auxiliary[0], config.roles.auxiliary[-1])
     taus = {}
     for name, arrays in pool.items():
