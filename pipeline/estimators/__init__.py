@@ -71,7 +71,9 @@ if TYPE_CHECKING:
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
     from pipeline.estimators.shrinkage import shrink_profile as shrink_profile
+    from pipeline.estimators.signals import PreparedSignals as PreparedSignals
     from pipeline.estimators.signals import fill_missing_signals as fill_missing_signals
+    from pipeline.estimators.signals import prepare_signals as prepare_signals
     from pipeline.estimators.signals import standardize_signals as standardize_signals
     from pipeline.estimators.simultaneous import PairedDifference as PairedDifference
     from pipeline.estimators.simultaneous import max_t_quantile as max_t_quantile
@@ -140,7 +142,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "lace_splits": ("lace_profile_splits",),
     "shrinkage": ("shrink_profile",),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
-    "signals": ("fill_missing_signals", "standardize_signals"),
+    "signals": ("PreparedSignals", "fill_missing_signals", "prepare_signals", "standardize_signals"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 

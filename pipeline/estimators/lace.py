@@ -23,6 +23,7 @@ from pipeline.estimators.lace_interval import (
 from pipeline.estimators.lace_pool import PoolMoments, pool_moments
 from pipeline.estimators.localities import Locality, ProfileAxis, resolve_axis
 from pipeline.estimators.results import Profile
+from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import (
     check_outcome,
     check_probabilities,
@@ -50,6 +51,7 @@ class ProfileProblem:
         y: (M,) outcomes, NaN outside the labeled set; labeled: (M,) the labeled set.
         inclusion: (M,) label inclusion probabilities, or None.
         draw_p: p-value of the hypothesis that the labels are a random part of the pool on z.
+        prepared: the signals on both scales of the adaptive rule, where the caller had them ready.
     """
 
     axis: ProfileAxis
@@ -58,6 +60,7 @@ class ProfileProblem:
     labeled: NDArray[np.bool_]
     inclusion: FloatArray | None
     draw_p: float
+    prepared: PreparedSignals | None = None
 
     def sample(self, centre: FloatArray, scale: FloatArray | float = 1.0) -> LabeledSample:
         """The labeled items with signals (S − centre)/scale."""
@@ -70,7 +73,7 @@ class ProfileProblem:
 def pose_problem(
     z: ArrayLike,
     y: ArrayLike,
-    signals: ArrayLike,
+    signals: ArrayLike | PreparedSignals,
     labeled: ArrayLike | None,
     at: ArrayLike | None,
     locality: Locality | Sequence[Locality] | None,
@@ -90,13 +93,14 @@ def pose_problem(
     if check_draw and inclusion is None and not mask.all():
         draw_p = labels_differ_on_profile(axis.z, mask, tuple(known is not None for known in axis.levels))
         warn_if_labels_not_random(draw_p)
-    return ProfileProblem(axis, values, outcome, mask, inclusion, draw_p)
+    prepared = signals if isinstance(signals, PreparedSignals) else None
+    return ProfileProblem(axis, values, outcome, mask, inclusion, draw_p, prepared)
 
 
 def lace_profile(
     z: ArrayLike,
     y: ArrayLike,
-    signals: ArrayLike,
+    signals: ArrayLike | PreparedSignals,
     *,
     labeled: ArrayLike | None = None,
     at: ArrayLike | None = None,
@@ -124,7 +128,7 @@ def lace_profile(
     Args:
         z: (M,) or (M, q) profile values of the pool; numbers, booleans or strings.
         y: (M,) outcomes, NaN where not labeled; never read outside ``labeled``.
-        signals: (M, K) finite numbers.
+        signals: (M, K) finite numbers, or ``prepare_signals`` of them.
         labeled: (M,) booleans; None means where ``y`` is finite.
         at: (G,) or (G, q) points; None means 20 points from the 5th to the 95th percentile, or the levels.
         locality: Gaussian, Ordinal or Categorical, one for all columns or one per column; None means Categorical

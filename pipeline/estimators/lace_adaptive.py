@@ -60,7 +60,7 @@ def adaptive_profile(
             method=method,
         )  # fmt: skip
     axis, mask = problem.axis, problem.labeled
-    pools = two_scales(problem.signals)
+    pools = two_scales(problem.signals if problem.prepared is None else problem.prepared)
     sample = problem.sample(np.zeros(problem.signals.shape[1]))
     own = (pools[0][mask], pools[1][mask])
     if learner == "logistic" and not is_binary(sample.y):

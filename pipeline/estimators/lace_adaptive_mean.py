@@ -20,6 +20,7 @@ from pipeline.estimators.lace_rules import (
     two_scales,
 )
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
+from pipeline.estimators.signals import PreparedSignals
 
 __all__ = ["AdaptiveMean", "adaptive_mean"]
 
@@ -63,7 +64,7 @@ class AdaptiveMean:
 def adaptive_mean(
     y: FloatArray,
     labeled: NDArray[np.bool_],
-    signals: FloatArray,
+    signals: FloatArray | PreparedSignals,
     shares: FloatArray,
     learner: Literal["logistic"] | None,
     rng: np.random.Generator | int | None,
@@ -90,7 +91,7 @@ def adaptive_mean(
         for column in range(own.shape[1]):
             single, name = own[:, [column]], f"{source} of signal {column}"
             candidates += _ridge_candidates("single", name, single, centred, naive, shares, (_SINGLE_RIDGE,))
-    if learner == "logistic" and signals.shape[1] and np.all((y == 0.0) | (y == 1.0)):
+    if learner == "logistic" and pools[0].shape[1] and np.all((y == 0.0) | (y == 1.0)):
         fold = _folds(y, pools[0][labeled], rng, clusters)
         for source, pool in zip(SOURCES, pools, strict=True):
             candidates += _logistic_candidates(source, pool, labeled, y, fold, centred, naive, shares)

@@ -16,6 +16,7 @@ from pipeline.estimators.lace_pool import pool_moments
 from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, labeled_clusters, scalar_estimate
 from pipeline.estimators.localities import Categorical, ProfileAxis
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import (
     check_outcome,
     check_probabilities,
@@ -30,7 +31,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 def lace_mean(
     y: ArrayLike,
-    signals: ArrayLike,
+    signals: ArrayLike | PreparedSignals,
     *,
     labeled: ArrayLike | None = None,
     ridge: float | Literal["cv"] = DEFAULT_RIDGE,
@@ -52,7 +53,7 @@ def lace_mean(
 
     Args:
         y: (M,) outcomes, NaN where not labeled; never read outside ``labeled``.
-        signals: (M, K) or (M,) finite numbers.
+        signals: (M, K) or (M,) finite numbers, or ``prepare_signals`` of them.
         labeled: (M,) booleans; None means where ``y`` is finite.
         ridge: λ ≥ 0 on the scale of the signals, or "cv".
         adapt: None or "average" (standardises the signals; takes no ridge).
@@ -90,7 +91,8 @@ def lace_mean(
     else:
         if learner not in (None, "logistic"):
             raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
-        fit = _averaged_mean(values, outcome, mask, inclusion, learner, rng, groups)
+        ready = signals if isinstance(signals, PreparedSignals) else values
+        fit = _averaged_mean(ready, outcome, mask, inclusion, learner, rng, groups)
     method = "lace" if adapt is None else "lace_average"
     return scalar_estimate(
         fit, outcome[mask], rows, groups, target, interval, level, method, wilson_form=adapt is not None
@@ -137,7 +139,7 @@ def _fixed_mean(
 
 
 def _averaged_mean(
-    signals: FloatArray,
+    signals: FloatArray | PreparedSignals,
     outcome: FloatArray,
     mask: NDArray[np.bool_],
     inclusion: FloatArray | None,

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators.folds import mid_ranks
-from pipeline.estimators.signals import standardize_signals
+from pipeline.estimators.signals import PreparedSignals, prepare_signals
 
 __all__ = ["RIDGES", "SOURCES", "average_weights", "effective_labels", "heaviest", "two_scales"]
 
@@ -19,9 +18,10 @@ SOURCES = ("values", "ranks")
 _FLOOR = 1e-14  # of a sum of squared errors
 
 
-def two_scales(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
+def two_scales(signals: FloatArray | PreparedSignals) -> tuple[FloatArray, FloatArray]:
     """The signals standardised over the pool, and their pool mid-ranks standardised; (M, K) each."""
-    return standardize_signals(signals), standardize_signals(mid_ranks(signals))
+    prepared = signals if isinstance(signals, PreparedSignals) else prepare_signals(signals)
+    return prepared.values, prepared.ranks
 
 
 def effective_labels(errors: FloatArray, shares: FloatArray) -> float:

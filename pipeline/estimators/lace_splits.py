@@ -18,6 +18,7 @@ from pipeline.estimators.lace import (
 from pipeline.estimators.lace_core import ridge_inverse
 from pipeline.estimators.lace_pool import pool_moments
 from pipeline.estimators.localities import Locality, ProfileAxis, normalise_log_kernel, resolve_axis
+from pipeline.estimators.signals import prepare_signals
 from pipeline.estimators.validation import check_signals, warn_if_unscaled
 
 __all__ = ["label_matrix", "lace_profile_splits"]
@@ -76,9 +77,10 @@ def lace_profile_splits(
     if adapt is not None or learner is not None:
         if ridge is not DEFAULT_RIDGE or coefficient_locality is not None:
             raise ValueError("adapt='average' chooses its own ridge and coefficient_locality; leave them out")
+        ready = prepare_signals(values)
         profiles = [
             lace_profile(
-                z, outcome, values, labeled=row, at=at, locality=locality, adapt=adapt, learner=learner, rng=rng
+                z, outcome, ready, labeled=row, at=at, locality=locality, adapt=adapt, learner=learner, rng=rng
             )
             for row in member
         ]

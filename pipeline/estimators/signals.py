@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["fill_missing_signals", "scale_of", "standardize_signals"]
+__all__ = ["PreparedSignals", "fill_missing_signals", "prepare_signals", "scale_of", "standardize_signals"]
+
+from pipeline.estimators.folds import mid_ranks
 
 FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedSignals:
+    """What the adaptive rules need of a pool's signals, computed once for any number of estimates on that pool.
+
+    Attributes:
+        signals: (M, K) finite numbers as given.
+        values: (M, K) standardised over the pool.
+        ranks: (M, K) pool mid-ranks, standardised.
+    """
+
+    signals: FloatArray
+    values: FloatArray
+    ranks: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.signals)
+
+
+def prepare_signals(signals: ArrayLike) -> PreparedSignals:
+    """Signals on both scales of the adaptive rules, to be passed to ``lace_mean`` or ``lace_profile`` as signals.
+
+    Args:
+        signals: (M, K) or (M,) finite numbers.
+
+    Raises:
+        ValueError: wrong shape or non-finite values (``fill_missing_signals`` first).
+    """
+    values = standardize_signals(signals)
+    raw = np.asarray(signals, dtype=np.float64).reshape(values.shape)
+    return PreparedSignals(raw, values, standardize_signals(mid_ranks(raw)))
 
 
 def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tuple[FloatArray, NDArray[np.intp]]:

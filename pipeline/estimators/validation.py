@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, kolmogorov
 
+from pipeline.estimators.signals import PreparedSignals
+
 __all__ = [
     "check_labeled",
     "check_outcome",
@@ -29,12 +31,16 @@ _PACKAGE = "pipeline.estimators"
 _COMPARED = 20_000
 
 
-def check_signals(signals: ArrayLike, rows: int | None = None, name: str = "signals") -> FloatArray:
+def check_signals(signals: ArrayLike | PreparedSignals, rows: int | None = None, name: str = "signals") -> FloatArray:
     """``signals`` as finite float64 (M, K); a vector is one signal.
 
     Raises:
         ValueError: wrong shape, or non-finite values (``fill_missing_signals`` is the stated way in).
     """
+    if isinstance(signals, PreparedSignals):
+        if rows is not None and len(signals) != rows:
+            raise ValueError(f"{name} must have shape ({rows}, K), got {signals.signals.shape}")
+        return signals.signals
     values = np.asarray(signals, dtype=np.float64)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or (rows is not None and len(values) != rows):
