@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from pipeline.models.completions import completion_body, read_completion, read_embeddings
 from pipeline.models.faults import classify
@@ -31,6 +33,7 @@ class DirectTransport:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str | None] = {}
 
     async def open(self) -> None:
         """Create the session; no connection is made yet."""
@@ -41,7 +44,7 @@ class DirectTransport:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
             auto_decompress=True,
-            trust_env=True,
+            trust_env=False,  # it would look proxy and netrc up in threads, for every request
         )
 
     async def close(self) -> None:
@@ -78,8 +81,13 @@ class DirectTransport:
         url = f"{base.rstrip('/')}/{path}" + (f"?{query}" if query else "")
         # ASCII JSON: every text has a form, and no encoding error can be mistaken for the server's.
         data = json.dumps(body, separators=(",", ":")).encode("ascii")
+        if base not in self._proxies:
+            self._proxies[base] = _proxy_of(base)
+        proxy = self._proxies[base]
         try:
-            async with self._session.post(url, data=data, headers=headers, allow_redirects=False) as response:
+            async with self._session.post(
+                url, data=data, headers=headers, allow_redirects=False, proxy=proxy
+            ) as response:
                 raw = await _read(response)
                 status = response.status
                 kept = {name.lower(): value for name, value in response.headers.items()} if status != 200 else {}
@@ -102,6 +110,14 @@ class DirectTransport:
         if 300 <= status < 400:
             raise TransportError("bad_request", f"the server redirects ({status}); give its own URL", status=status)
         raise classify(status, content, kept, secrets=_secrets(spec))
+
+
+def _proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL."""
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
