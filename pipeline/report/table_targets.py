@@ -51,6 +51,8 @@ METHODS = ("naive", "lace", "lace_profile", "lace_deployment", "one_step", "gaps
 """The names that ``--methods`` takes."""
 DEFAULT_METHODS = ("naive", "lace", "lace_profile", "lace_deployment", "one_step", "gaps")
 _DISTRIBUTION_TOLERANCE = 0.02
+MIN_VARIANCE_LABELS = 8.0
+"""Below this many labels behind the variance, intervals of a skewed outcome are known to be too short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,16 @@ def _notice_labels(
         notices.append(Notice("all_labeled", message, target.name))
     elif n < 20:
         notices.append(Notice("few_labels", f"{n} labels are few; intervals may be too short below 20", target.name))
+    if (
+        not target.binary
+        and 20 <= n < size
+        and (worth := _variance_labels(target.y[target.labeled])) < MIN_VARIANCE_LABELS
+    ):
+        message = (
+            f"the gold is very skewed: its spread rests on about {worth:.0f} of the {n} labels, so intervals may be "
+            "too short; more labels are the only cure"
+        )
+        notices.append(Notice("skewed_gold", message, target.name))
     if target.inclusion is None:
         for name, z in imbalanced_columns(signals, names, target.labeled):
             message = (
@@ -167,6 +179,14 @@ def _notice_labels(
                 "give --inclusion if they were drawn with known probabilities, else the estimate may be biased"
             )
             notices.append(Notice("labels_not_random", message, target.name))
+
+
+def _variance_labels(y: FloatArray) -> float:
+    """How many labels the variance rests on: 2n/(kurtosis − 1), n for normal outcomes, few for heavy tails."""
+    centred = y - y.mean()
+    second = float(np.mean(centred**2))
+    kurtosis = float(np.mean(centred**4)) / second**2 if second > 0.0 else 0.0
+    return min(2.0 * len(y) / (kurtosis - 1.0), float(len(y))) if kurtosis > 1.0 else float(len(y))
 
 
 def _naive(target: TargetInputs, options: TableOptions) -> Estimate:

@@ -366,6 +366,18 @@ def test_one_row_and_all_labeled(run: Run, tmp_path: Path, table: Path) -> None:
     assert document["warnings"][0]["code"] == "all_labeled"
 
 
+def test_gold_that_is_almost_always_zero_is_pointed_out(run: Run, tmp_path: Path) -> None:
+    """A spread that rests on one label of fifty makes the plain mean's interval too short as well."""
+    data = columns(labels=50)
+    for rare, codes in ((True, {"skewed_gold"}), (False, set())):
+        values = np.random.default_rng(1).normal(size=50) if not rare else np.where(np.arange(50) == 7, 0.9, 0.01)
+        data["gold"] = [repr(float(value)) for value in values] + [""] * 350
+        path = tmp_path / "t.csv"
+        pl.DataFrame(data).write_csv(path)
+        document = strict(run("estimate", path, "--gold", "gold", "--signals", "judge", "--json")[1])
+        assert {warning["code"] for warning in document["warnings"]} == codes
+
+
 def test_missing_signals_are_filled_and_counted(run: Run, tmp_path: Path) -> None:
     data = columns()
     data["judge"] = [None if row % 10 == 0 else value for row, value in enumerate(data["judge"].tolist())]
