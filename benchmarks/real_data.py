@@ -35,10 +35,10 @@ LABELS = 100
 
 TAKEAWAY = (
     "What pays: the share of other models with the same answer (gsm8k_outcomes), several samples and token",
-    "probabilities of one model (cotuq), panels of judges (llmbar, asset_ratings), a judge that saw the reference answer",
-    "(openqa_sciq, judge) and, less, one that did not (mtbench_human, pandalm_testset, civilcomments). What pays little:",
-    "the softmax probability of a multiple-choice answer, lengths. What pays nothing: verbal confidence, position-bound",
-    "verdicts. The gold of alpacaeval_prefs and cje_arena_policies is a stronger model, not a person.",
+    "probabilities of one model (cotuq), panels of judges (llmbar, asset_ratings), a judge that saw the reference",
+    "answer (openqa_sciq, judge) and, less, one that did not (mtbench_human, pandalm_testset, civilcomments). What",
+    "pays little: the softmax probability of a multiple-choice answer, lengths. What pays nothing: verbal confidence,",
+    "position-bound verdicts. The gold of alpacaeval_prefs and cje_arena_policies is a stronger model, not a person.",
 )
 
 
