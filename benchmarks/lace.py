@@ -31,6 +31,7 @@ from pipeline.estimators import (
     lace_profile,
     lace_profile_from_pool,
     lace_profile_splits,
+    prepare_signals,
 )
 
 FloatArray = NDArray[np.float64]
@@ -197,10 +198,22 @@ def against_glide(repeats: int) -> None:
     except ImportError:
         print("glide MultiPPI: not installed (extra bench, Python >= 3.12)")
         return
-    _, y, signals = draw(1319, 200)
     estimator = MultiPPIMeanEstimator()
-    ours, theirs = alternate(lambda: lace_mean(y, signals), lambda: estimator.estimate(y, signals), repeats)
-    line("mean, M=1319, n=200; reference: glide MultiPPI", ours, theirs)
+    for rows in (1_319, 10_000, 100_000):
+        _, y, signals = draw(rows, 200)
+        prepared = prepare_signals(signals)
+        name = f"mean, M={rows}, n=200"
+
+        def theirs() -> object:
+            return estimator.estimate(y, signals)  # noqa: B023
+
+        fixed = lambda: lace_mean(y, signals)  # noqa: B023, E731
+        line(f"{name}; reference: glide MultiPPI", *alternate(fixed, theirs, repeats))
+        adaptive = lambda: lace_mean(y, prepared, adapt="average", learner=None)  # noqa: B023, E731
+        wanted = "<= 0.33" if rows >= 10_000 else ""
+        line(f"{name}, adaptive, prepared; reference: glide MultiPPI", *alternate(adaptive, theirs, repeats), wanted)
+        whole = lambda: lace_mean(y, signals, adapt="average", learner=None)  # noqa: B023, E731
+        line(f"{name}, adaptive, unprepared; reference: glide MultiPPI", *alternate(whole, theirs, repeats))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -32,9 +33,11 @@ _POWER = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Candidate:
-    label: dict[str, Any]
-    value: float
+class _Candidates:
+    """Some candidates: names, θ (c,), and their c, e, H (c, n)."""
+
+    labels: tuple[dict[str, Any], ...]
+    value: FloatArray
     linear: FloatArray
     error: FloatArray
     leverage: FloatArray
@@ -83,50 +86,63 @@ def adaptive_mean(
     naive = float(y[0]) if y.min() == y.max() else float(shares @ y)  # equal labels leave no rounding residue
     centred = y - naive
     naive_error = centred / (1.0 - np.minimum(shares, 0.95))
-    candidates = [_Candidate(_label("none", "none", None), naive, shares, naive_error, shares)]
-    for source, pool in zip(SOURCES, pools, strict=True):
-        own = pool[labeled]
-        if own.shape[1]:
-            candidates += _ridge_candidates("ridge", source, own, centred, naive, shares, RIDGES)
-        for column in range(own.shape[1]):
-            single, name = own[:, [column]], f"{source} of signal {column}"
-            candidates += _ridge_candidates("single", name, single, centred, naive, shares, (_SINGLE_RIDGE,))
-    if learner == "logistic" and pools[0].shape[1] and np.all((y == 0.0) | (y == 1.0)):
-        fold = _folds(y, pools[0][labeled], rng, clusters)
-        for source, pool in zip(SOURCES, pools, strict=True):
-            candidates += _logistic_candidates(source, pool, labeled, y, fold, centred, naive, shares)
-    return _average(candidates, naive, naive_error, shares)
+    rows = np.flatnonzero(labeled)
+    own = np.stack([pool[rows] for pool in pools])
+    one = shares[None, :]
+    groups = [_Candidates(_labels("none", ("none",), (None,)), np.array([naive]), one, naive_error[None, :], one)]
+    count = own.shape[2]
+    if count:
+        groups += [_all_signals(own, centred, naive, shares), _single_signals(own, centred, naive, shares)]
+    if learner == "logistic" and count and np.all((y == 0.0) | (y == 1.0)):
+        fold = _folds(y, own[0], rng, clusters)
+        for source, pool, values in zip(SOURCES, pools, own, strict=True):
+            groups.append(_logistic(source, pool, values, y, fold, centred, naive, shares))
+    return _average(groups, naive, naive_error, shares)
 
 
-def _label(source: str, signals: str, ridge: float | None) -> dict[str, Any]:
-    return {"source": source, "signals": signals, "ridge": ridge}
+@lru_cache(maxsize=64)
+def _labels(source: str, signals: tuple[str, ...], ridges: tuple[float | None, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple({"source": source, "signals": name, "ridge": ridge} for name in signals for ridge in ridges)
 
 
-def _ridge_candidates(
-    source: str,
-    name: str,
-    own: FloatArray,
-    centred: FloatArray,
-    naive: float,
-    shares: FloatArray,
-    ridges: tuple[float, ...],
-) -> list[_Candidate]:
-    """Ridge of Y on the signals over L, all λ from one eigendecomposition; pool means are 0."""
+def _all_signals(own: FloatArray, centred: FloatArray, naive: float, shares: FloatArray) -> _Candidates:
+    """Ridge of Y on all signals over L, on both scales (2, n, K) and for all λ from one eigendecomposition each.
+
+    Pool means are 0, so that S̄_L is the gap to the pool.
+    """
     middle = shares @ own
-    around = own - middle
-    values, vectors = np.linalg.eigh((around * shares[:, None]).T @ around)
-    rotated = around @ vectors
-    cross = (shares * centred) @ rotated
-    shift = middle @ vectors
-    found = []
-    for ridge in ridges:
-        inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
-        slope = inverse * cross
-        leverage = np.minimum(shares * (1.0 + rotated**2 @ inverse), 0.95)
-        linear = shares * (1.0 - rotated @ (inverse * shift))
-        error = (centred - rotated @ slope) / (1.0 - leverage)
-        found.append(_Candidate(_label(source, name, ridge), naive - float(slope @ shift), linear, error, leverage))
-    return found
+    around = own - middle[:, None, :]
+    weighted = np.swapaxes(around * shares[:, None], 1, 2)
+    values, vectors = np.linalg.eigh(weighted @ around)
+    rotated = np.swapaxes(around @ vectors, 1, 2)
+    cross = (weighted @ centred)[:, None, :] @ vectors
+    shift = middle[:, None, :] @ vectors
+    inverse = 1.0 / (np.maximum(values, 0.0)[:, None, :] + np.array(RIDGES)[:, None])
+    slope = inverse * cross
+    leverage = np.minimum(shares * (1.0 + inverse @ rotated**2), 0.95)
+    linear = shares * (1.0 - (inverse * shift) @ rotated)
+    error = (centred - slope @ rotated) / (1.0 - leverage)
+    value = naive - (slope * shift).sum(axis=2)
+    flat = (2 * len(RIDGES), -1)
+    return _Candidates(
+        _labels("ridge", SOURCES, RIDGES), value.ravel(), linear.reshape(flat), error.reshape(flat),
+        leverage.reshape(flat),
+    )  # fmt: skip
+
+
+def _single_signals(own: FloatArray, centred: FloatArray, naive: float, shares: FloatArray) -> _Candidates:
+    """The same for every column of both scales alone, with λ = 0.1."""
+    columns = np.swapaxes(own, 1, 2).reshape(-1, own.shape[1])
+    middle = columns @ shares
+    around = columns - middle[:, None]
+    weighted = around * shares
+    inverse = 1.0 / (np.vecdot(weighted, around) + _SINGLE_RIDGE)
+    slope = inverse * (weighted @ centred)
+    leverage = np.minimum(shares + weighted * around * inverse[:, None], 0.95)
+    linear = shares - weighted * (inverse * middle)[:, None]
+    error = (centred - around * slope[:, None]) / (1.0 - leverage)
+    names = tuple(f"{source} of signal {column}" for source in SOURCES for column in range(own.shape[2]))
+    return _Candidates(_labels("single", names, (_SINGLE_RIDGE,)), naive - slope * middle, linear, error, leverage)
 
 
 def _folds(
@@ -140,45 +156,44 @@ def _folds(
     return np.asarray(balanced_folds(means[:, 0], means, 5, rng)[clusters])
 
 
-def _logistic_candidates(
+def _logistic(
     source: str,
     pool: FloatArray,
-    labeled: NDArray[np.bool_],
+    own: FloatArray,
     y: FloatArray,
     fold: NDArray[np.intp],
     centred: FloatArray,
     naive: float,
     shares: FloatArray,
-) -> list[_Candidate]:
+) -> _Candidates:
     """Cross-fitted predictors, each centred on its own pool mean so that their intercepts cancel."""
-    own = pool[labeled]
-    training = fold[None, :] != np.unique(fold)[:, None]
-    position = np.searchsorted(np.unique(fold), fold)
-    found = []
-    for C in _LOGISTIC_C:
-        coefficients = fit_logistic(own, y, C, training)
-        total = np.zeros(len(coefficients))
-        for chunk in row_chunks(len(pool), 2 * len(coefficients) + pool.shape[1]):
-            total += predict_logistic(pool[chunk], coefficients).sum(axis=1)
-        predicted = predict_logistic(own, coefficients) - (total / len(pool))[:, None]
-        guess = predicted[position, np.arange(len(y))]
-        middle = float(shares @ guess)
-        error = (centred - guess + middle) / (1.0 - np.minimum(shares, 0.95))
-        found.append(_Candidate(_label("logistic", source, 1.0 / C), naive - middle, shares, error, shares))
-    return found
+    used, position = np.unique(fold, return_inverse=True)
+    training = fold[None, :] != used[:, None]
+    coefficients = np.concatenate([fit_logistic(own, y, C, training) for C in _LOGISTIC_C])
+    total = np.zeros(len(coefficients))
+    for chunk in row_chunks(len(pool), 2 * len(coefficients) + pool.shape[1]):
+        total += predict_logistic(pool[chunk], coefficients).sum(axis=1)
+    predicted = predict_logistic(own, coefficients) - (total / len(pool))[:, None]
+    by_rule = predicted.reshape(len(_LOGISTIC_C), len(used), -1)
+    guess = by_rule[:, position.reshape(-1), np.arange(len(y))]
+    middle = guess @ shares
+    error = (centred - guess + middle[:, None]) / (1.0 - np.minimum(shares, 0.95))
+    same = np.broadcast_to(shares, guess.shape)
+    ridges = tuple(1.0 / C for C in _LOGISTIC_C)
+    return _Candidates(_labels("logistic", (source,), ridges), naive - middle, same, error, same)
 
 
-def _average(candidates: list[_Candidate], naive: float, naive_error: FloatArray, shares: FloatArray) -> AdaptiveMean:
-    errors = np.stack([entry.error for entry in candidates])
+def _average(groups: list[_Candidates], naive: float, naive_error: FloatArray, shares: FloatArray) -> AdaptiveMean:
+    error = np.concatenate([group.error for group in groups])
     power = _POWER * effective_labels(naive_error, shares) / 2.0
-    weights = average_weights(log_error(len(shares) * (errors**2 @ shares)), power)
+    weights = average_weights(log_error(len(shares) * (error**2 @ shares)), power)
     return AdaptiveMean(
-        value=float(weights @ [entry.value for entry in candidates]),
+        value=float(weights @ np.concatenate([group.value for group in groups])),
         naive=naive,
-        linear=weights @ np.stack([entry.linear for entry in candidates]),
-        error=weights @ errors,
-        leverage=weights @ np.stack([entry.leverage for entry in candidates]),
+        linear=weights @ np.concatenate([group.linear for group in groups]),
+        error=weights @ error,
+        leverage=weights @ np.concatenate([group.leverage for group in groups]),
         naive_error=naive_error,
         shares=shares,
-        rule=heaviest([entry.label for entry in candidates], weights),
+        rule=heaviest([label for group in groups for label in group.labels], weights),
     )
