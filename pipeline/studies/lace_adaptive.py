@@ -23,7 +23,7 @@ from pipeline.studies.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace_designs import Design, repeated_pool, setting_a, setting_b, setting_c
 from pipeline.studies.lace_methods import LABELS
 from pipeline.studies.peers import installed_peers
-from pipeline.studies.real_tables import RealCell, is_known, load_cells
+from pipeline.studies.real_tables import RealCell, is_known, load_cells, spread_targets
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
@@ -87,9 +87,9 @@ def _cells(options: StudyOptions) -> dict[str, dict[str, Any]]:
         axes: dict[str, list[RealCell]] = {}
         for cell in load_cells(file, options.columns):
             if float(np.ptp(cell.y)) > 0.0 and len(cell.y) > BUDGETS[-1]:
-                axes.setdefault(cell.name.removesuffix(f"/{cell.target}"), []).append(cell)
+                axes.setdefault(cell.axis, []).append(cell)
         for number, cells in enumerate(axes.values()):
-            chosen = _spread(cells)
+            chosen = spread_targets(cells, TARGETS_PER_AXIS)
             kind = "categorical" if chosen[0].kind == "categorical" else "continuous"
             for cell in chosen:
                 found[kind][cell.name] = cell
@@ -100,14 +100,6 @@ def _cells(options: StudyOptions) -> dict[str, dict[str, Any]]:
                 if len(first.y) == len(second.y) and np.array_equal(first.z, second.z):
                     found["gap"][f"{first.name} − {second.target}"] = (first, second)
     return found
-
-
-def _spread(cells: list[RealCell]) -> list[RealCell]:
-    """Up to three targets: the lowest, the middle and the highest mean outcome."""
-    ranked = sorted(cells, key=lambda cell: float(cell.y.mean()))
-    if len(ranked) <= TARGETS_PER_AXIS:
-        return ranked
-    return [ranked[index] for index in (0, len(ranked) // 2, len(ranked) - 1)]
 
 
 def run(options: StudyOptions) -> StudyResult:

@@ -13,7 +13,7 @@ from pipeline.studies import real_robustness
 from pipeline.studies.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace_methods import LABELS
 from pipeline.studies.real_splits import ADAPTIVE, BUDGETS, cell_pool, method_value, methods_for, profile_error, split
-from pipeline.studies.real_tables import RealCell, is_known, load_cells
+from pipeline.studies.real_tables import RealCell, is_known, load_cells, spread_targets
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
@@ -24,6 +24,8 @@ __all__ = ["main_errors", "study"]
 NAMES: Mapping[str, str] = {**LABELS, ADAPTIVE: "LACE, adaptive rule"}
 NAMES = {**NAMES, "lace": "LACE (paper's rule)"}
 Errors = dict[str, list[list[float]]]
+FOLDER_TARGETS = 6
+"""Targets per table and axis when a whole folder is run; a table of its own runs all of them."""
 INTERVAL_NOTE = ("[95% Monte Carlo interval], paired delta method; nested budgets of a cell are treated jointly",)
 
 
@@ -106,7 +108,8 @@ def run(options: StudyOptions) -> StudyResult:
         figures,
         (
             f"{len(sizes_of)} cells (target × axis) of {min(sizes_of)} to {max(sizes_of)} items; {reps} nested splits "
-            f"per cell, seed {options.seed}; grid {sizes['grid']}, within-L tuning {sizes['tuned']} splits.",
+            f"per cell, seed {options.seed}; grid {sizes['grid']}, within-L tuning {sizes['tuned']} splits. Of a "
+            f"folder, at most {FOLDER_TARGETS} targets per table and axis, evenly spread over their mean outcome.",
             "Target: the full-pool gold profile of each cell (Gaussian, h0, 20 points from the 5th to the 95th "
             "percentile; levels for categories). RE above 1 means a smaller mean squared error than labels alone.",
             "Signals are standardised over each pool; missing values are filled, with an indicator.",
@@ -123,6 +126,9 @@ def _usable_cells(path: Path, options: StudyOptions) -> dict[str, list[RealCell]
     for file in files:
         cells = load_cells(file, options.columns)
         kept = [cell for cell in cells if len(cell.y) > BUDGETS[0] and float(np.ptp(cell.y)) > 0.0]
+        if path.is_dir():
+            axes = dict.fromkeys(cell.axis for cell in kept)
+            kept = [c for axis in axes for c in spread_targets([o for o in kept if o.axis == axis], FOLDER_TARGETS)]
         if kept:
             found[file.name.split(".")[0]] = kept
     if not found:

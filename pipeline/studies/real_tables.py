@@ -16,7 +16,7 @@ from pipeline.errors import DataError
 from pipeline.estimators.signals import fill_missing_signals, standardize_signals
 from pipeline.studies.registry import TableColumns
 
-__all__ = ["RealCell", "is_known", "load_cells"]
+__all__ = ["RealCell", "is_known", "load_cells", "spread_targets"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["continuous", "ordinal", "categorical"]
@@ -51,6 +51,11 @@ class RealCell:
     families: Mapping[str, tuple[int, ...]]
     primary: int
     raw_judge: FloatArray
+
+    @property
+    def axis(self) -> str:
+        """Table and axis, without the target."""
+        return self.name.removesuffix(f"/{self.target}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,14 @@ def load_cells(path: Path, columns: TableColumns) -> list[RealCell]:
         ):
             cells.append(_cell(stem, axis, kind, str(target), rows, adapter.signals))
     return cells
+
+
+def spread_targets(cells: Sequence[RealCell], count: int) -> list[RealCell]:
+    """At most ``count`` ≥ 2 targets of one axis, evenly spread over the ranks of their mean outcome, ends included."""
+    ranked = sorted(cells, key=lambda cell: float(cell.y.mean()))
+    if len(ranked) <= count:
+        return ranked
+    return [ranked[round(index * (len(ranked) - 1) / (count - 1))] for index in range(count)]
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.studies import adaptive_cells, lace_adaptive, real_robustness, real_splits
 from pipeline.studies.adaptive_cells import BUDGETS
-from pipeline.studies.real_tables import RealCell, build_cell
+from pipeline.studies.real_tables import RealCell, build_cell, spread_targets
 from pipeline.studies.registry import StudyOptions, load_study
 from pipeline.studies.runner import map_replicates
 
@@ -84,7 +84,7 @@ def test_a_tiny_run_without_table_shows_the_synthetic_designs() -> None:
 
 def test_targets_are_spread_over_the_mean_outcome() -> None:
     cells = [synthetic_cell(seed) for seed in range(5)]
-    chosen = lace_adaptive._spread(cells)
+    chosen = spread_targets(cells, 3)
     means = [float(cell.y.mean()) for cell in cells]
     assert [float(cell.y.mean()) for cell in chosen] == [sorted(means)[index] for index in (0, 2, 4)]
 
