@@ -75,7 +75,8 @@ def methods_paragraph(estimates: EstimateSet, manifest: Mapping[str, Any], confi
     if used & {"lace", "lace_profile"}:
         said.append(
             "LACE uses the judge's scores, order-swapped comparisons with three anchors, confidence and score"
-            " disagreement of all items as control variates, with coefficients averaged over candidate rules by leave-one-out error;"
+            " disagreement of all items as control variates, with coefficients averaged over candidate rules by"
+            " leave-one-out error;"
             " its intervals are about the mean (or kernel-smoothed profile) of these items."
         )
     if estimates.best_of_n:

@@ -50,18 +50,19 @@ def _page(run: RunFolder) -> str:
     script = (_ASSETS / "report.js").read_text(encoding="utf-8")
     sections = [*numbers(run), _one_step(run), *quality(run), item_browser(run), _methods(run)]
     body = "".join(part for part in sections if part)
+    header = _header(run, body)
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(title)}</title><style>{style}</style></head><body>"
-        f'<a class="skip" href="#main">Skip to the results</a>{_header(run)}<main id="main">{body}</main>'
+        f'<a class="skip" href="#main">Skip to the results</a>{header}<main id="main">{body}</main>'
         f"<footer>{_footer(run)}</footer><script>{script}</script></body></html>\n"
     )
 
 
-def _header(run: RunFolder) -> str:
+def _header(run: RunFolder, body: str) -> str:
     manifest, benchmark = run.manifest, run.manifest.get("benchmark") or {}
     simulated = '<span class="badge">simulated models</span>' if run.simulated else ""
     links = [("leaderboard", "Leaderboard"), ("profiles", "Profiles"), ("gaps", "Gaps"), ("best-of-n", "Best of N")]
@@ -72,7 +73,7 @@ def _header(run: RunFolder) -> str:
         ("cost", "Cost"),
         ("items", "Items"),
     ]
-    navigation = "".join(f'<a href="#{identity}">{name}</a>' for identity, name in links)
+    navigation = "".join(f'<a href="#{identity}">{name}</a>' for identity, name in links if f'id="{identity}"' in body)
     skipped = ", ".join(f"{count} {reason}" for reason, count in (benchmark.get("skipped") or {}).items())
     described = facts(
         [

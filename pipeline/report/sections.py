@@ -150,7 +150,7 @@ def _profile_chart(run: RunFolder, target: str) -> str:
     outer = (tuple(band.low), tuple(band.high)) if isinstance(band, Profile) else ((), ())
     curves = [Curve("LACE", x, tuple(profile.value), tuple(profile.low), tuple(profile.high), *outer)]
     if isinstance(naive, Profile):
-        curves.append(Curve("labels alone", x, tuple(naive.value), tuple(naive.low), tuple(naive.high), dashed=True))
+        curves.append(Curve("labels alone", x, tuple(naive.value), dashed=True))
     axis = str((run.manifest.get("benchmark") or {}).get("profile") or "profile")
     return curve_chart(curves, title=f"{target}: profile by {axis}", x_label=axis, percent=_percent(run), ticks=ticks)
 

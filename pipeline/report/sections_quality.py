@@ -12,6 +12,7 @@ from pipeline.estimators import Estimate
 from pipeline.report.judge_diagnostics import pair_diagnostics, score_diagnostics
 from pipeline.report.markup import Cell, section, table
 from pipeline.report.run_folder import RunFolder
+from pipeline.report.signal_families import family_costs
 from pipeline.report.terminal import number, span
 
 __all__ = ["quality"]
@@ -53,21 +54,22 @@ def _short(value: Any) -> str:
 
 
 def _worth(run: RunFolder) -> str:
-    found = run.estimates.extra.get("worth") or []
+    found = [entry for entry in run.estimates.extra.get("worth") or [] if entry.get("gain") is not None]
+    if not found:
+        return ""
+    costs, unit = family_costs(run.manifest)
+    total = sum(costs.values()) if costs else 0.0
     rows: list[list[Cell]] = [
         [
             entry["target"],
             entry["family"],
-            "–" if entry.get("cost_share") is None else f"{100 * entry['cost_share']:.0f} % of the {entry['unit']}",
+            f"{100 * (costs or {}).get(entry['family'], 0.0) / total:.0f} % of the {unit}" if total else "–",
             f"{entry['gain']:.2f}×",
             f"{entry['without']:.0f} → {entry['effective']:.0f}",
         ]
         for entry in found
-        if entry.get("gain") is not None
     ]
-    if not rows:
-        return ""
-    columns = ["target", "signals", "cost", "the labels", "effective labels without → with"]
+    columns = ["target", "signals", "took", "the labels", "effective labels without → with"]
     note = "Leave one family out: how many times the labels the others alone would need for the same precision."
     return table(columns, rows, caption="What each family of signals was worth", numeric=(2, 3, 4), note=note)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pipeline.config import RunConfig
 from pipeline.report.document import EstimateSet, Warned
+from pipeline.runs.arrays import target_arrays
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest
+from pipeline.runs.planning import families_worth
 from pipeline.runs.quality import quality_warnings, simulated_truth
 from pipeline.tables.signals import assemble_signals
 from pipeline.tables.store import write_frame
@@ -37,17 +41,28 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     estimates = estimate_run(config, RunTables(directory.tables))
     noticed = quality_warnings(config, tables)
     truth = simulated_truth(config, tables)
+    worth = _worth(config, tables) if "lace" in config.estimate else []
     estimates = EstimateSet(
         estimates.targets,
         estimates.gaps,
         estimates.best_of_n,
         tuple(_unique((*noticed, *estimates.warnings))),
-        {**estimates.extra, **({"simulated": truth} if truth else {})},
+        {**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
     )
     write_atomically(directory.estimates_file, estimates.to_json())
     make_report(directory)
     manifest.finish("done")
     return estimates
+
+
+def _worth(config: RunConfig, tables: RunTables) -> list[dict[str, Any]]:
+    """What each family of signals is worth, by target; without costs, which a replay does not have."""
+    kept = ("target", "family", "gain", "effective", "without")
+    return [
+        {name: entry[name] for name in kept}
+        for target in config.roles.targets
+        for entry in families_worth(target, target_arrays(tables.signals, target, tables.inclusion), config)
+    ]
 
 
 def _unique(warnings: tuple[Warned, ...]) -> list[Warned]:

@@ -12,22 +12,12 @@ from pipeline.config import RunConfig
 from pipeline.estimators import Estimate, Profile, lace_mean
 from pipeline.estimators.planning import family_worth, plan_mean, plan_profile
 from pipeline.report.document import read_estimates
+from pipeline.report.signal_families import FAMILIES, family_costs
 from pipeline.runs.arrays import TargetArrays, generator, target_arrays
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.frames import RunTables
 
-__all__ = ["FAMILIES", "plan_labels"]
-
-FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "judge scores": ("judge", "disagreement"),
-    "pairwise comparisons": ("pair_weak", "pair_medium", "pair_strong"),
-    "confidence": ("confidence",),
-}
-_STAGES: Mapping[str, tuple[str, ...]] = {
-    "judge scores": ("pointwise",),
-    "pairwise comparisons": ("pairwise", "anchor"),
-    "confidence": (),  # asked in the answer itself
-}
+__all__ = ["families_worth", "plan_labels"]
 
 
 def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
@@ -47,7 +37,7 @@ def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
         arrays = target_arrays(tables.signals, target)
         if width is not None:
             plans += _plans(target, methods, arrays, width)
-        worth += _worth(target, arrays, config, costs, unit)
+        worth += families_worth(target, arrays, config, costs, unit)
     return {"half_width": width, "plans": plans, "worth": worth}
 
 
@@ -74,29 +64,8 @@ def _text(at: Any) -> Any:
     return at if at is None or isinstance(at, str | int | float) else str(at)
 
 
-def family_costs(manifest: Mapping[str, Any]) -> tuple[dict[str, float] | None, str]:
-    """(family → what it took, ``money``); in ``tokens`` where nothing was priced, None where nothing was counted."""
-    stages = (manifest.get("calls") or {}).get("stages") or {}
-
-    def spent(key: str) -> dict[str, float]:
-        return {
-            family: sum(float((stages.get(stage) or {}).get(key) or 0.0) for stage in names)
-            for family, names in _STAGES.items()
-        }
-
-    money = spent("cost_usd")
-    if sum(money.values()) > 0:
-        return money, "money"
-    tokens = _tokens(spent("prompt_tokens"), spent("completion_tokens"))
-    return (tokens, "tokens") if sum(tokens.values()) > 0 else (None, "tokens")
-
-
-def _tokens(prompt: Mapping[str, float], completion: Mapping[str, float]) -> dict[str, float]:
-    return {family: prompt[family] + completion[family] for family in prompt}
-
-
-def _worth(
-    target: str, arrays: TargetArrays, config: RunConfig, costs: Mapping[str, float] | None, unit: str
+def families_worth(
+    target: str, arrays: TargetArrays, config: RunConfig, costs: Mapping[str, float] | None = None, unit: str = ""
 ) -> list[dict[str, Any]]:
     """Leave-one-family-out: effective labels of the LACE mean with and without each family of signals."""
     present = {
