@@ -331,12 +331,14 @@ class RunConfig(_Section):
 
     @model_validator(mode="after")
     def _roles_name_models(self) -> RunConfig:
-        for name in self.roles.names():
+        embedding = (self.design.embedding,) if self.design.embedding is not None else ()
+        for name in (*self.roles.names(), *embedding):
+            place = "design.embedding" if name in embedding else "roles"
             if name not in self.models and "/" not in name:
                 near = difflib.get_close_matches(name, self.models, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise ValueError(
-                    f"unknown model {name!r} in roles: not under models, and not a provider/model string{hint}"
+                    f"unknown model {name!r} in {place}: not under models, and not a provider/model string{hint}"
                 )
         return self
 
@@ -346,8 +348,11 @@ class RunConfig(_Section):
 
     @property
     def model_entries(self) -> dict[str, ModelConfig]:
-        """Every model that plays a role, by name."""
-        return {name: self.model_entry(name) for name in self.roles.names()}
+        """Every model that plays a role or embeds, by name."""
+        names = [*self.roles.names()]
+        if self.design.algorithm == "features" and self.design.embedding is not None:
+            names.append(self.design.embedding)
+        return {name: self.model_entry(name) for name in names}
 
     def canonical(self) -> dict[str, Any]:
         """The configuration as JSON values, with every default filled in."""

@@ -121,6 +121,8 @@ def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
     calls = [StageCalls("anchor", "anchor", model, None, 1) for model in plan.asked_anchors]
     if plan.auxiliary is not None:
         calls += [StageCalls("auxiliary", "auxiliary", model, None, plan.draws) for model in plan.auxiliary]
+        if config.design.algorithm == "features" and config.design.embedding is not None:
+            calls.append(StageCalls("embedding", "embedding", config.design.embedding, None, 1 + 2 * plan.draws))
     for target in plan.targets:
         calls += [
             StageCalls("answer", "target", target, target, plan.answers),
@@ -194,6 +196,10 @@ class _Sizes:
 
     def prompt(self, stage: str, target: str | None) -> float:
         """Mean prompt length of a stage's calls, for a target where the stage has one."""
+        if stage == "embedding":  # a question and its chains, each alone
+            texts = 1 + 2 * self._plan.draws
+            chains = sum(self._reply("auxiliary", model) for model in self._plan.auxiliary or ())
+            return (self._item + self._plan.draws * chains) / texts
         source = "answer" if stage == "episode" else stage
         found = self._prompts[source]
         if stage == "pointwise":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 
-__all__ = ["Embedder", "FetchedEmbedder", "StaticEmbedder"]
+__all__ = ["Embedder", "FetchedEmbedder", "StaticEmbedder", "text_digest"]
 
 Vectors = NDArray[np.float32]
 
@@ -76,10 +77,10 @@ class FetchedEmbedder:
 
     Args:
         name: the model.
-        vectors: text to vector; all of one length.
+        vectors: :func:`text_digest` of a text to its vector; all of one length.
     """
 
-    def __init__(self, name: str, vectors: dict[str, Sequence[float] | Vectors]) -> None:
+    def __init__(self, name: str, vectors: Mapping[str, Sequence[float] | Vectors]) -> None:
         self.name = name
         self._vectors = vectors
         widths = {len(vector) for vector in vectors.values()}
@@ -88,12 +89,18 @@ class FetchedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The stored vectors; InputError for a text that was never fetched."""
-        absent = [text for text in texts if text not in self._vectors]
+        digests = [text_digest(text) for text in texts]
+        absent = [text for text, digest in zip(texts, digests, strict=True) if digest not in self._vectors]
         if absent:
             raise InputError(
                 f"embedding model {self.name}: {len(absent)} texts have no vector, first {absent[0][:60]!r}"
             )
-        return np.asarray([self._vectors[text] for text in texts], dtype=np.float32)
+        return np.asarray([self._vectors[digest] for digest in digests], dtype=np.float32)
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text, lone surrogates included."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _package_folder(package: str) -> Path:

@@ -14,7 +14,7 @@ from pipeline.errors import InputError
 from pipeline.estimators import cross_fit_tau, one_step_mean
 from pipeline.estimators.feature_regression import PenalizedRegression
 from pipeline.tables.draw_features import CHEAP, ItemDraws, draw_features, text_components, texts_to_embed
-from pipeline.tables.embedding import FetchedEmbedder, StaticEmbedder, Vectors
+from pipeline.tables.embedding import FetchedEmbedder, StaticEmbedder, Vectors, text_digest
 
 
 class Letters:
@@ -114,7 +114,7 @@ def test_vectors_fetched_elsewhere() -> None:
     items, _ = episode_items(5, 2, 3)
     texts = texts_to_embed(items)
     assert len(set(texts)) == len(texts)
-    fetched = FetchedEmbedder("openai/e", dict(zip(texts, Letters().embed(texts), strict=True)))
+    fetched = FetchedEmbedder("openai/e", dict(zip(map(text_digest, texts), Letters().embed(texts), strict=True)))
     assert np.allclose(draw_features(items, fetched).values, draw_features(items, Letters()).values)
     with pytest.raises(InputError, match="1 texts have no vector"):
         fetched.embed(["never seen"])
