@@ -79,6 +79,8 @@ def read_usage(usage: Any) -> Usage | None:
             prompt += read + _count(usage.get("cache_creation_input_tokens"))
     else:
         return None
+    if not prompt and not completion:  # nothing that can be read: unknown, and not free
+        return None
     total = _count(usage.get("total_tokens"))
     if reasoning and (reasoning > completion or total == prompt + completion + reasoning):
         completion += reasoning
@@ -103,7 +105,7 @@ def read_embeddings(data: Any, expected: int) -> RawEmbeddings:
             raise _invalid("an embedding is not a list of numbers") from None
     if any(vector is None or not vector for vector in vectors):
         raise _invalid("an embedding is missing")
-    usage = read_usage({"completion_tokens": 0, **_mapping(data.get("usage"))}) or Usage()
+    usage = read_usage(data.get("usage")) or Usage()
     return RawEmbeddings(tuple(vector for vector in vectors if vector is not None), usage, data.get("model"))
 
 

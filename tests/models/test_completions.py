@@ -50,7 +50,7 @@ def test_an_error_inside_a_200_is_that_error(error: Any, kind: str) -> None:
 def test_content_in_parts_null_usage_and_odd_fields() -> None:
     raw = read_completion(reply({"content": [{"type": "text", "text": "a"}, {"type": "x"}, {"text": "b"}]}, usage=None))
     assert (raw.text, raw.usage, raw.finish_reason) == ("ab", None, "stop")
-    assert read_usage({"prompt_tokens": "12", "completion_tokens": -3, "total_tokens": None}) == Usage()
+    assert read_usage({"prompt_tokens": "12", "completion_tokens": -3, "total_tokens": None}) is None
 
 
 PRICE = Price(input=2.0, output=10.0, cached_input=0.5)
