@@ -85,11 +85,14 @@ def adaptive_mean(
     pools = two_scales(signals)
     naive = float(y[0]) if y.min() == y.max() else float(shares @ y)  # equal labels leave no rounding residue
     centred = y - naive
-    naive_error = centred / (1.0 - np.minimum(shares, 0.95))
+    most = np.minimum(shares, 0.95)  # below 1 even for a single label
+    naive_error = centred / (1.0 - most)
     rows = np.flatnonzero(labeled)
     own = np.stack([pool[rows] for pool in pools])
     one = shares[None, :]
-    groups = [_Candidates(_labels("none", ("none",), (None,)), np.array([naive]), one, naive_error[None, :], one)]
+    groups = [
+        _Candidates(_labels("none", ("none",), (None,)), np.array([naive]), one, naive_error[None, :], most[None, :])
+    ]
     count = own.shape[2]
     if count:
         groups += [_all_signals(own, centred, naive, shares), _single_signals(own, centred, naive, shares)]
@@ -177,10 +180,11 @@ def _logistic(
     by_rule = predicted.reshape(len(_LOGISTIC_C), len(used), -1)
     guess = by_rule[:, position.reshape(-1), np.arange(len(y))]
     middle = guess @ shares
-    error = (centred - guess + middle[:, None]) / (1.0 - np.minimum(shares, 0.95))
-    same = np.broadcast_to(shares, guess.shape)
+    most = np.minimum(shares, 0.95)
+    error = (centred - guess + middle[:, None]) / (1.0 - most)
+    same, leverage = np.broadcast_to(shares, guess.shape), np.broadcast_to(most, guess.shape)
     ridges = tuple(1.0 / C for C in _LOGISTIC_C)
-    return _Candidates(_labels("logistic", (source,), ridges), naive - middle, same, error, same)
+    return _Candidates(_labels("logistic", (source,), ridges), naive - middle, same, error, leverage)
 
 
 def _average(groups: list[_Candidates], naive: float, naive_error: FloatArray, shares: FloatArray) -> AdaptiveMean:

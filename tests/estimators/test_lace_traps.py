@@ -360,3 +360,53 @@ def test_start_up_needs_neither_sklearn_nor_scipy_stats() -> None:
         "assert not bad, bad\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 5])
+@pytest.mark.parametrize("adapt", [None, "average"])
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_handful_of_labels(labels: int, adapt: str | None, binary: bool) -> None:
+    rng = np.random.default_rng(20)
+    z, signals = rng.integers(0, 3, 40), rng.normal(size=(40, 3))
+    y = (rng.random(40) < 0.5).astype(float) if binary else rng.normal(size=40)
+    labeled = draw(rng, 40, labels)
+    for locality in (Gaussian(1.0), Ordinal(2), Categorical()):
+        found = lace_profile(z, y, signals, labeled=labeled, locality=locality, adapt=adapt)
+        reached = found.n_effective > 0
+        for entry in (found.value, found.low, found.high, found.se):
+            assert np.isfinite(entry[reached]).all()
+            assert np.isnan(entry[~reached]).all()
+    mean = lace_mean(y, signals, labeled=labeled, adapt=adapt)
+    assert np.isfinite([mean.value, mean.low, mean.high]).all()
+
+
+def test_the_cross_validated_ridge_follows_the_signal() -> None:
+    rng = np.random.default_rng(21)
+    chosen: dict[str, list[float]] = {"strong": [], "useless": []}
+    for _ in range(25):
+        z, y = rng.uniform(size=400), rng.normal(size=400)
+        labeled = draw(rng, 400, 60)
+        kinds = {"strong": (y + 0.3 * rng.normal(size=400))[:, None], "useless": rng.normal(size=(400, 5))}
+        for kind, signals in kinds.items():
+            found = lace_profile(z, y, signals, labeled=labeled, ridge="cv")
+            chosen[kind].append(np.log(found.diagnostics["ridge"]))
+            scores = found.diagnostics["ridge_scores"]
+            assert scores[str(found.diagnostics["ridge"])] == min(scores.values())
+    spread = np.sqrt((np.var(chosen["strong"]) + np.var(chosen["useless"])) / 25)
+    assert np.mean(chosen["useless"]) - np.mean(chosen["strong"]) > 2 * spread
+
+
+def test_verdicts_say_where_signals_help() -> None:
+    z, y, signals = pool(22)
+    labeled = draw(np.random.default_rng(0), 600, 150)
+    helpful = np.column_stack([signals, y + 0.3 * np.random.default_rng(1).normal(size=600)])
+    for options in ({"standardize": True}, {"adapt": "average"}):
+        good = lace_profile(z, y, helpful, labeled=labeled, **options)
+        assert set(good.diagnostics["verdict"]) == {"help"}
+        assert (good.gain > 1.7).all()
+    rng, said = np.random.default_rng(2), []
+    for _ in range(20):
+        noise = lace_profile(z, y, rng.normal(size=(600, 6)), labeled=draw(rng, 600, 150))
+        said += noise.diagnostics["verdict"]
+    assert said.count("help") < 0.25 * len(said)
+    assert said.count("hurt") > 0.5 * len(said)
