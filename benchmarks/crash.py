@@ -4,8 +4,9 @@
 
 The run goes over real HTTP to the test server, in a process of its own per session. After every session the server's
 count of answers is compared with the entries of the cache: a session that ended by itself must match exactly; a killed
-one may miss only what was in flight or being stored, and may have asked for nothing that was stored before. When a run is done, its tables must equal, byte for byte, those of an
-undisturbed run over the same replies, without a call of its own.
+one may miss only what was in flight or being stored, and may have asked for nothing that was stored before.
+When a run is done, its tables must equal, byte for byte, those of an undisturbed run over the same replies, without a
+call of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import yaml  # noqa: E402
 from fault_server import FaultServer  # noqa: E402
 
 from pipeline.models.cache import ReplyCache  # noqa: E402
+from pipeline.models.reading import now_utc  # noqa: E402
 
 CONCURRENCY = 4
 ENTRIES = ("gpt", "aux", "judge", "weak", "medium", "strong", "regressor")
@@ -120,13 +122,14 @@ def stored(folder: Path) -> set[str]:
         return {entry.key for entry in cache.entries()}
 
 
-def answered_keys(run: Path) -> list[str]:
-    """Keys of the calls that the run's log has as answered, in the order of the log; a torn last line is left out."""
+def answered_since(run: Path, began: str) -> set[str]:
+    """Keys of the calls that the run's log has as answered by a provider since ``began``."""
     log = run / "calls.jsonl"
     if not log.exists():
-        return []
+        return set()
     whole = log.read_bytes().rpartition(b"\n")[0].splitlines()
-    return [line["key"] for line in map(json.loads, whole) if line["state"] == "answered"]
+    lines = map(json.loads, whole)
+    return {line["key"] for line in lines if line["state"] == "answered" and line["at"] >= began}
 
 
 def settle(server: FaultServer) -> None:
@@ -164,7 +167,7 @@ def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int,
     while not done:
         before_answers = server.seen.answered
         known = stored(folder)
-        logged = answered_keys(run)
+        began = now_utc()
         fresh = not (run / "manifest.json").exists()
         if fresh and run.exists():
             shutil.rmtree(run)
@@ -184,7 +187,7 @@ def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int,
             totals.kills += 1
             totals.in_flight_or_being_stored_when_killed += max(0, lost)
             totals.most_of_them_at_one_kill = max(totals.most_of_them_at_one_kill, lost)
-            totals.stored_replies_asked_again += len(known & set(answered_keys(run)[len(logged) :]))
+            totals.stored_replies_asked_again += len(known & answered_since(run, began))
         else:
             exits[str(process.exitcode)] += 1
             totals.stored_replies_asked_again += max(0, lost)

@@ -230,7 +230,8 @@ def page(rows: list[dict[str, Any]], soaked: dict[str, Any] | None, crashed: dic
         "## Fault matrix",
         "",
         f"{calls} calls at concurrency 16 while the server commits the fault (first pass); then the server is mended"
-        " and everything is asked again, as `auxeval resume` does (second pass: its requests). *Requests* and *faults* are the server's"
+        " and everything is asked again, as `auxeval resume` does (second pass: its requests)."
+        " *Requests* and *faults* are the server's"
         " own counts of the first pass; *null* are calls without a reply after it; *lost* are calls without a stored"
         " reply in the end; *repeated* are requests for replies that were stored already. *no choices* is a reply that"
         " was sent and cannot be used: it is asked for again.",
@@ -267,8 +268,8 @@ def page(rows: list[dict[str, Any]], soaked: dict[str, Any] | None, crashed: dic
             "",
             *(f"* {name.replace('_', ' ')}: {value}" for name, value in crashed.items() if name != "exits"),
             "",
-            "*In flight or being stored* are replies that the server sent and the killed process had not made durable: the"
-            " only thing that a kill can cost.",
+            "*In flight or being stored* are replies that the server sent and the killed process had not made durable:"
+            " the only thing that a kill can cost.",
         ]
     return "\n".join(lines) + "\n"
 
