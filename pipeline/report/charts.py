@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.report.markup import text
 
-__all__ = ["Curve", "Interval", "curve_chart", "forest_plot", "standalone"]
+__all__ = ["COLOURS", "Curve", "Interval", "curve_chart", "forest_plot", "standalone"]
 
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:currentColor}.axis{stroke:currentColor;stroke-opacity:.35}"
-    ".grid{stroke:currentColor;stroke-opacity:.1}.bar{stroke-width:2.5}.muted{opacity:.6}"
+    ".grid{stroke:currentColor;stroke-opacity:.12}.head{font-weight:600}"
 )
-COLOURS = ("#2563eb", "#d97706", "#059669", "#9333ea", "#dc2626", "#0891b2", "#4d7c0f", "#be185d")
+COLOURS = ("#2f6fde", "#c2620a", "#0d8a62", "#9a4fd8", "#d43c3c", "#0b86a3", "#5d8016", "#c7358f")
+WIDTH = 720
+Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One row of a forest plot; ``low`` and ``high`` None draw a point alone."""
+    """One row of a forest plot; ``low`` and ``high`` None draw a point alone, ``value`` None only the label."""
 
     label: str
-    value: float
-    low: float | None
-    high: float | None
+    value: float | None
+    low: float | None = None
+    high: float | None = None
     group: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line with an optional band; points without a value break the line."""
+    """A line with a band, or with whiskers where ``dashed``; points without a value break the line."""
 
     name: str
     x: tuple[float, ...]
@@ -75,44 +77,61 @@ def _range(values: Sequence[float], pad: float = 0.04) -> tuple[float, float]:
 
 
 def _label(value: float, percent: bool) -> str:
-    return f"{100 * value:g} %" if percent else f"{value:g}"
+    shown = 0.0 if abs(value) < 1e-12 else value
+    return f"{round(100 * shown, 8):g} %" if percent else f"{shown:g}"
+
+
+def _short(label: str, most: int) -> str:
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    return f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}" {style}/>'
+
+
+def _text(x: float, y: float, content: str, *, anchor: str = "start", style: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{text(content)}</text>'
 
 
 def forest_plot(rows: Sequence[Interval], *, title: str, percent: bool, zero: bool = False) -> str:
-    """Estimates and intervals, one row each; ``zero`` marks the line of no difference."""
+    """Estimates and intervals, one row each, with the numbers beside them; ``zero`` marks the line of no difference."""
     ends = [v for row in rows for v in (row.value, row.low, row.high) if v is not None]
     low, high = _range([*ends, 0.0] if zero else ends)
-    left, right, step = 210, 20, 22
-    width, height = 720, 30 + step * len(rows) + 26
+    left, right, step = 200, 150, 21
+    bottom = 14 + step * len(rows)
 
     def x(value: float) -> float:
-        return left + (value - low) / (high - low) * (width - left - right)
+        return left + (value - low) / (high - low) * (WIDTH - left - right)
 
-    bottom = 12 + step * len(rows)
     parts = []
     for tick in _ticks(low, high):
-        parts.append(f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="8" y2="{bottom}"/>')
-        parts.append(
-            f'<text x="{x(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{_label(round(tick, 10), percent)}</text>'
-        )
+        parts.append(_line(x(tick), 6, x(tick), bottom, 'class="grid"'))
+        parts.append(_text(x(tick), bottom + 17, _label(tick, percent), anchor="middle"))
     if zero:
-        parts.append(f'<line class="axis" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="6" y2="{bottom}"/>')
+        parts.append(_line(x(0), 6, x(0), bottom, 'class="axis"'))
     for position, row in enumerate(rows):
-        y = 20 + step * position
-        colour = COLOURS[row.group % len(COLOURS)]
-        parts.append(f'<text x="{left - 10}" y="{y + 4}" text-anchor="end">{text(row.label[:34])}</text>')
-        if row.low is not None and row.high is not None and math.isfinite(row.low) and math.isfinite(row.high):
-            parts.append(
-                f'<line class="bar" stroke="{colour}" x1="{x(row.low):.1f}" x2="{x(row.high):.1f}" y1="{y}" y2="{y}"/>'
-            )
-        if math.isfinite(row.value):
-            shape = (
-                f'<circle cx="{x(row.value):.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
-                if row.low is not None
-                else f'<path d="M{x(row.value):.1f} {y - 6}l6 6-6 6-6-6z" fill="none" stroke="{colour}"/>'
-            )
-            parts.append(shape)
-    return _svg(width, height, title, "".join(parts))
+        parts += _forest_row(row, 20 + step * position, left, x, percent)
+    return _svg(WIDTH, bottom + 28, title, "".join(parts))
+
+
+def _forest_row(row: Interval, y: float, left: float, x: Scale, percent: bool) -> list[str]:
+    if row.value is None:
+        return [_text(8, y + 4, _short(row.label, 60), style=' class="head"')]
+    colour = COLOURS[row.group % len(COLOURS)]
+    parts = [_text(left - 12, y + 4, _short(row.label, 28), anchor="end")]
+    if not math.isfinite(row.value):
+        return [*parts, _text(WIDTH - 145, y + 4, "–")]
+    shown = f"{100 * row.value:.1f}" if percent else f"{row.value:.3f}"
+    if row.low is None or row.high is None:
+        parts.append(f'<path d="M{x(row.value):.1f} {y - 5:.1f}l5 5l-5 5l-5 -5Z" fill="none" stroke="{colour}"/>')
+    elif math.isfinite(row.low) and math.isfinite(row.high):
+        parts.append(_line(x(row.low), y, x(row.high), y, f'stroke="{colour}" stroke-width="2.5"'))
+        parts.append(f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
+        ends = (row.low, row.high)
+        shown += " [" + ", ".join(f"{100 * end:.1f}" if percent else f"{end:.3f}" for end in ends) + "]"
+    else:
+        parts.append(f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
+    return [*parts, _text(WIDTH - 145, y + 4, shown)]
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
@@ -136,49 +155,80 @@ def _area(xs: Sequence[float], lows: Sequence[float], highs: Sequence[float]) ->
 
 
 def curve_chart(
-    curves: Sequence[Curve], *, title: str, x_label: str, percent: bool, ticks: Sequence[tuple[float, str]] = ()
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    x_label: str,
+    percent: bool,
+    ticks: Sequence[tuple[float, str]] = (),
+    zero: bool = False,
 ) -> str:
-    """Curves with pointwise bands (darker) and simultaneous ones (lighter); ``ticks`` name the levels of a category."""
-    width, height, left, right, top, bottom = 720, 330, 58, 20, 14, 52
+    """Curves with pointwise bands (darker) and simultaneous ones (lighter); dashed ones with whiskers.
+
+    Args:
+        curves: first the main one.
+        title: for screen readers.
+        x_label: the axis.
+        percent: values are shares.
+        ticks: names of the levels of a category.
+        zero: mark the line of no difference.
+    """
+    height, left, right, top, bottom = 340, 58, 20, 34, 52
     xs = [value for curve in curves for value in curve.x]
     ys = [v for c in curves for v in (*c.y, *c.low, *c.high, *c.outer_low, *c.outer_high)]
-    (x0, x1), (y0, y1) = _range(xs, 0.03), _range(ys)
+    (x0, x1), (y0, y1) = _range(xs, 0.04), _range([*ys, 0.0] if zero else ys)
 
     def x(value: float) -> float:
-        return left + (value - x0) / (x1 - x0) * (width - left - right)
+        return left + (value - x0) / (x1 - x0) * (WIDTH - left - right)
 
     def y(value: float) -> float:
         return height - bottom - (value - y0) / (y1 - y0) * (height - top - bottom)
 
     base = height - bottom
-    parts = [f'<line class="axis" x1="{left}" x2="{width - right}" y1="{base}" y2="{base}"/>']
+    parts = [_line(left, base, WIDTH - right, base, 'class="axis"')]
     for tick in _ticks(y0, y1):
-        parts.append(f'<line class="grid" x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
-        parts.append(
-            f'<text x="{left - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{_label(round(tick, 10), percent)}</text>'
-        )
+        parts.append(_line(left, y(tick), WIDTH - right, y(tick), 'class="grid"'))
+        parts.append(_text(left - 6, y(tick) + 4, _label(tick, percent), anchor="end"))
+    if zero:
+        parts.append(_line(left, y(0), WIDTH - right, y(0), 'class="axis"'))
     for place, name in ticks or [(tick, f"{round(tick, 10):g}") for tick in _ticks(x0, x1, 8)]:
-        parts.append(f'<text x="{x(place):.1f}" y="{base + 18}" text-anchor="middle">{text(name[:16])}</text>')
-    parts.append(
-        f'<text class="muted" x="{(left + width) / 2:.0f}" y="{height - 8}" text-anchor="middle">{text(x_label)}</text>'
-    )
+        parts.append(_text(x(place), base + 18, _short(name, 16), anchor="middle"))
+    parts.append(_text((left + WIDTH) / 2, height - 8, x_label, anchor="middle"))
+    for number, curve in enumerate(curves):
+        parts += _curve(curve, COLOURS[number % len(COLOURS)], x, y, 5.0 * number)
+    return _svg(WIDTH, height, title, "".join(parts) + _legend(curves, left))
+
+
+def _curve(curve: Curve, colour: str, x: Scale, y: Scale, shift: float) -> list[str]:
+    across = [x(value) + (shift if curve.dashed else 0.0) for value in curve.x]
+    parts = []
+    if curve.dashed and curve.low:
+        for px, low, high in zip(across, curve.low, curve.high, strict=True):
+            if math.isfinite(low) and math.isfinite(high):
+                parts.append(_line(px, y(low), px, y(high), f'stroke="{colour}" stroke-width="1.5"'))
+    else:
+        for lows, highs, opacity in ((curve.outer_low, curve.outer_high, 0.12), (curve.low, curve.high, 0.22)):
+            area = _area(across, [y(v) for v in lows], [y(v) for v in highs]) if lows else ""
+            if area:
+                parts.append(f'<path d="{area}" fill="{colour}" fill-opacity="{opacity}"/>')
+    dash = ' stroke-dasharray="5 4"' if curve.dashed else ""
+    line = _path(list(zip(across, (y(v) for v in curve.y), strict=True)))
+    if line:
+        parts.append(f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+    for px, v in zip(across, curve.y, strict=True):
+        if math.isfinite(v):
+            parts.append(f'<circle cx="{px:.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>')
+    return parts
+
+
+def _legend(curves: Sequence[Curve], left: float) -> str:
+    parts, across = [], left
     for number, curve in enumerate(curves):
         colour = COLOURS[number % len(COLOURS)]
-        across = [x(value) for value in curve.x]
-        for lows, highs, opacity in ((curve.outer_low, curve.outer_high, 0.1), (curve.low, curve.high, 0.2)):
-            if lows:
-                area = _area(across, [y(v) for v in lows], [y(v) for v in highs])
-                parts.append(f'<path d="{area}" fill="{colour}" fill-opacity="{opacity}"/>')
+        band = " (band: point by point; lighter: the whole curve)" if curve.outer_low else ""
+        name = _short(curve.name, 40) + (" (whiskers)" if curve.dashed and curve.low else band)
         dash = ' stroke-dasharray="5 4"' if curve.dashed else ""
-        line = _path(list(zip(across, (y(v) for v in curve.y), strict=True)))
-        parts.append(f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
-        if not curve.dashed:
-            parts += [
-                f'<circle cx="{px:.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>'
-                for px, v in zip(across, curve.y, strict=True)
-                if math.isfinite(v)
-            ]
-        parts.append(
-            f'<text x="{left + 10 + 170 * number}" y="{top + 4}" style="fill:{colour}">{text(curve.name[:26])}</text>'
-        )
-    return _svg(width, height, title, "".join(parts))
+        parts.append(_line(across, 14, across + 22, 14, f'stroke="{colour}" stroke-width="2.5"{dash}'))
+        parts.append(_text(across + 28, 18, name))
+        across += 52 + 6.2 * len(name)
+    return "".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ import polars as pl
 
 from pipeline.estimators import Estimate, naive_mean
 
-__all__ = ["PairDiagnostics", "ScoreDiagnostics", "pair_diagnostics", "score_diagnostics"]
+__all__ = ["PairDiagnostics", "ScoreDiagnostics", "labeled_outcomes", "pair_diagnostics", "score_diagnostics"]
 
-_MIN_PAIRS = 3
+_LEAST = 3
+_ORDINAL_LEVELS = 30
+Triple = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,13 @@ class PairDiagnostics:
     Attributes:
         rater: the model; ``kind`` is ``pairwise`` (answers against anchors) or ``chains`` (w1 against w2).
         verdicts: verdicts asked; ``failed`` the share of them that is null; ``ties`` the share of ties among the rest.
-        position_effect: P(first wins) − P(second wins), with an interval over items; 0 for a fair rater.
-        pairs: swap pairs with both verdicts; ``consistent`` the share of them that says the same in both orders.
+        position_effect: P(first wins) − P(second wins) in [−1, 1], with an interval over items; 0 for a fair rater, 1
+            for one that always says "first".
+        pairs: swap pairs with both verdicts; ``half`` those with one verdict only, which count for nothing.
+        consistent: share of ``pairs`` that say the same in both orders.
+        wins, losses: shares of ``pairs`` in which the target's text (or w1) wins, or loses, in both orders.
+        agreement: on labeled items, where exactly one of target and anchor answered right and the pair is consistent
+            and no tie: share of pairs won by the right one; None for chains or without anchors' grades.
     """
 
     rater: str
@@ -35,7 +42,11 @@ class PairDiagnostics:
     ties: float
     position_effect: Estimate | None
     pairs: int
+    half: int
     consistent: Estimate | None
+    wins: float
+    losses: float
+    agreement: Estimate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values."""
@@ -44,28 +55,32 @@ class PairDiagnostics:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDiagnostics:
-    """One rater's scores.
+    """One rater's scores of whole answers.
 
     Attributes:
         rater: the model.
         scores: scores asked; ``failed`` the null share; ``repaired`` the share that took a second request.
-        agreement: share of scores on the right side of ½ where gold is known, with an interval over items.
-        gold_correlation: correlation of the mean score with φ over items and targets where gold is known.
-        verbosity: correlation of score and log length within right and within wrong answers, with its 95 % interval.
-        self_preference: mean score of its own answers minus that of others', given correctness; None where it is
-            no target.
-        drift: correlation of score and time asked, with its 95 % interval.
+        labels: labeled answers that what follows rests on.
+        agreement: share of scores on the right side of ½ on labeled items, with an interval over items; None where
+            outcomes are not 0 or 1.
+        gold_correlation: correlation of an answer's mean score with its outcome, with its 95 % interval (Fisher's z).
+        verbosity: correlation of score and log length given the outcome, with its 95 % interval.
+        self_preference: mean score of its own answers minus that of others' to the same items, given the outcome;
+            None where it is no target.
+        drift: correlation of score and time asked, given the profile level, with its 95 % interval; None without
+            times.
     """
 
     rater: str
     scores: int
     failed: float
     repaired: float
+    labels: int
     agreement: Estimate | None
-    gold_correlation: float | None
-    verbosity: tuple[float, float, float] | None
+    gold_correlation: Triple | None
+    verbosity: Triple | None
     self_preference: Estimate | None
-    drift: tuple[float, float, float] | None
+    drift: Triple | None
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values."""
@@ -73,32 +88,60 @@ class ScoreDiagnostics:
 
 
 def _plain(values: dict[str, Any], source: object) -> dict[str, Any]:
-    return {
-        name: getattr(source, name).to_dict() if isinstance(getattr(source, name), Estimate) else value
-        for name, value in values.items()
-    }
+    plain = {}
+    for name, value in values.items():
+        found = getattr(source, name)
+        plain[name] = (
+            found.to_dict()
+            if isinstance(found, Estimate)
+            else None
+            if isinstance(value, float) and not math.isfinite(value)
+            else value
+        )
+    return plain
 
 
-def pair_diagnostics(preferences: pl.DataFrame) -> tuple[PairDiagnostics, ...]:
-    """Diagnostics of every rater in a preferences table, chains and anchor pairs apart."""
-    asked = preferences.filter(pl.col("verdict_reason").is_null() | (pl.col("verdict_reason") != "missing_input"))
+def labeled_outcomes(signals: pl.DataFrame) -> pl.DataFrame:
+    """(item_id, target, y) of labeled items, from a signals table."""
+    return signals.filter(pl.col("labeled") & pl.col("y").is_not_null()).select("item_id", "target", "y")
+
+
+def pair_diagnostics(
+    preferences: pl.DataFrame, *, outcomes: pl.DataFrame | None = None, anchors: pl.DataFrame | None = None
+) -> tuple[PairDiagnostics, ...]:
+    """Diagnostics of every rater in a preferences table, chains and anchor pairs apart.
+
+    Args:
+        preferences: the table; verdicts that were never asked for lack of an input are left out.
+        outcomes: item_id, target, y of labeled items.
+        anchors: item_id, pair, phi: what the anchors' answers were worth.
+    """
+    asked = preferences.filter(
+        pl.col("verdict_reason").is_null() | ~pl.col("verdict_reason").is_in(["missing_input", "not_asked"])
+    )
     asked = asked.with_columns(
         pl.when(pl.col("pair") == "chains").then(pl.lit("chains")).otherwise(pl.lit("pairwise")).alias("kind")
     )
     found = []
     for (rater, kind), frame in sorted(asked.group_by(["rater", "kind"]), key=lambda entry: entry[0]):
         known = frame.filter(pl.col("verdict").is_not_null())
-        found.append(
-            PairDiagnostics(
-                rater=str(rater),
-                kind=str(kind),
-                verdicts=frame.height,
-                failed=1.0 - known.height / frame.height,
-                ties=_mean(known["verdict"] == "tie"),
-                position_effect=_position_effect(known),
-                **_consistency(known),
-            )
+        both, half = _swapped(known)
+        entry = PairDiagnostics(
+            rater=str(rater),
+            kind=str(kind),
+            verdicts=frame.height,
+            failed=1.0 - known.height / frame.height,
+            ties=_mean(known["verdict"] == "tie"),
+            position_effect=_position_effect(known),
+            pairs=both.height,
+            half=half,
+            consistent=_over_items(both["consistent"].to_numpy(), both["item_id"]),
+            wins=_mean(both["said"] == 1.0),
+            losses=_mean(both["said"] == -1.0),
         )
+        if kind == "pairwise" and outcomes is not None and anchors is not None:
+            entry = replace(entry, agreement=_pair_agreement(both, outcomes, anchors))
+        found.append(entry)
     return tuple(found)
 
 
@@ -108,123 +151,173 @@ def _mean(series: pl.Series) -> float:
 
 
 def _over_items(values: np.ndarray[Any, Any], items: pl.Series) -> Estimate | None:
-    """Mean with an interval in which whole items are the units."""
-    if len(values) < _MIN_PAIRS or items.n_unique() < 2:
+    """Mean of values in [0, 1] with an interval in which whole items are the units."""
+    if len(values) < _LEAST or items.n_unique() < 2:
         return None
-    return naive_mean(values, clusters=items.to_numpy(), interval="t")
+    if np.ptp(values) == 0.0:
+        return naive_mean(values[: items.n_unique()], interval="wilson")
+    return naive_mean(values, clusters=items.to_numpy(), interval="wilson")
 
 
 def _position_effect(known: pl.DataFrame) -> Estimate | None:
+    """Wilson's interval of the mean of 1, ½, 0 for first, tie, second, carried to [−1, 1]."""
     points = known.select(
-        pl.when(pl.col("verdict") == "first").then(1.0).when(pl.col("verdict") == "second").then(-1.0).otherwise(0.0)
+        pl.when(pl.col("verdict") == "first").then(1.0).when(pl.col("verdict") == "second").then(0.0).otherwise(0.5)
     ).to_series()
-    return _over_items(points.to_numpy(), known["item_id"])
+    share = _over_items(points.to_numpy(), known["item_id"])
+    if share is None:
+        return None
+    ends = {name: 2.0 * getattr(share, name) - 1.0 for name in ("value", "low", "high")}
+    return replace(share, **ends, se=2.0 * share.se, method="position_effect")
 
 
-def _consistency(known: pl.DataFrame) -> dict[str, Any]:
+def _swapped(known: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Pairs with a verdict in both orders, and how many have one only.
+
+    ``said`` is 1, −1 or 0 where both orders agree that the target's text (or w1) wins, loses or ties; else infinite.
+    """
     key = ["item_id", "target", "pair", "draw"]
-    orders = [known.filter(pl.col("order") == order).select([*key, "verdict"]) for order in ("ab", "ba")]
-    both = orders[0].join(orders[1], on=key, how="inner")
-    swapped = pl.col("verdict_right").replace({"first": "second", "second": "first"})
-    same = both.select((pl.col("verdict") == swapped).cast(pl.Float64)).to_series()
-    return {"pairs": both.height, "consistent": _over_items(same.to_numpy(), both["item_id"])}
+    side = (
+        pl.when(pl.col("verdict") == "tie")
+        .then(0.0)
+        .when((pl.col("verdict") == "first") == (pl.col("order") == "ab"))
+        .then(1.0)
+        .otherwise(-1.0)
+    )
+    sides = known.select(*key, "order", side.alias("side"))
+    orders = [sides.filter(pl.col("order") == order).drop("order") for order in ("ab", "ba")]
+    both = orders[0].join(orders[1], on=key, how="inner", maintain_order="left")
+    same = pl.col("side") == pl.col("side_right")
+    said = pl.when(same).then(pl.col("side")).otherwise(math.inf)
+    both = both.with_columns(same.cast(pl.Float64).alias("consistent"), said.alias("said"))
+    return both, sides.height - 2 * both.height
+
+
+def _pair_agreement(both: pl.DataFrame, outcomes: pl.DataFrame, anchors: pl.DataFrame) -> Estimate | None:
+    joined = both.join(outcomes, on=["item_id", "target"], how="inner", maintain_order="left").join(
+        anchors, on=["item_id", "pair"], how="inner", maintain_order="left"
+    )
+    decided = joined.filter(
+        pl.col("said").is_in([1.0, -1.0])
+        & pl.col("phi").is_not_null()
+        & ((pl.col("y") >= 0.5) != (pl.col("phi") >= 0.5))
+    )
+    right = ((decided["said"] == 1.0) == (decided["y"] >= 0.5)).cast(pl.Float64)
+    return _over_items(right.to_numpy(), decided["item_id"])
 
 
 def score_diagnostics(
-    scores: pl.DataFrame, responses: pl.DataFrame, *, asked_at: Mapping[str, str] | None = None
+    scores: pl.DataFrame,
+    responses: pl.DataFrame,
+    outcomes: pl.DataFrame,
+    *,
+    levels: pl.DataFrame | None = None,
+    asked_at: Mapping[str, str] | None = None,
 ) -> tuple[ScoreDiagnostics, ...]:
     """Diagnostics of every rater of whole answers (pointwise scores).
 
     Args:
         scores, responses: tables of a run.
+        outcomes: item_id, target, y of labeled items.
+        levels: item_id, profile; what drift is measured within.
         asked_at: request key → time, for drift.
     """
     answers = responses.filter((pl.col("stage") == "answer") & (pl.col("draw") == 0)).select(
-        "item_id", pl.col("model").alias("target"), "phi", pl.col("text").str.len_chars().alias("length")
+        "item_id", pl.col("model").alias("target"), pl.col("text").str.len_chars().alias("length")
     )
     pointwise = scores.filter(
-        pl.col("candidate").is_null() & (pl.col("score_reason").is_null() | (pl.col("score_reason") != "missing_input"))
+        pl.col("candidate").is_null()
+        & (pl.col("score_reason").is_null() | ~pl.col("score_reason").is_in(["missing_input", "not_asked"]))
     )
+    key = ["item_id", "target"]
     found = []
     for (rater,), frame in sorted(pointwise.group_by(["rater"]), key=lambda entry: entry[0]):
-        known = frame.filter(pl.col("score").is_not_null()).join(answers, on=["item_id", "target"], how="left")
-        graded = known.filter(pl.col("phi").is_not_null())
+        known = frame.filter(pl.col("score").is_not_null()).sort("item_id", "target", "prompt")
+        graded = known.join(outcomes, on=key, how="inner", maintain_order="left")
+        means = graded.group_by(key, maintain_order=True).agg(pl.col("score").mean(), pl.col("y").first())
+        means = means.join(answers, on=key, how="left", maintain_order="left")
         found.append(
             ScoreDiagnostics(
                 rater=str(rater),
                 scores=frame.height,
                 failed=frame["score"].null_count() / frame.height,
                 repaired=_mean(frame["repaired"].fill_null(False)),
+                labels=means.height,
                 agreement=_agreement(graded),
-                gold_correlation=_gold_correlation(graded),
-                verbosity=_verbosity(graded),
-                self_preference=_self_preference(graded, str(rater)),
-                drift=_drift(known, asked_at or {}),
+                gold_correlation=_fisher(_correlation(means["score"], means["y"]), means.height),
+                verbosity=_verbosity(means),
+                self_preference=_self_preference(means, str(rater)),
+                drift=_drift(known, levels, asked_at or {}),
             )
         )
     return tuple(found)
 
 
 def _agreement(graded: pl.DataFrame) -> Estimate | None:
+    if not graded["y"].is_in([0.0, 1.0]).all():
+        return None
     right = graded.select(
         pl.when(pl.col("score") == 0.5)
         .then(0.5)
-        .otherwise(((pl.col("score") > 0.5) == (pl.col("phi") >= 0.5)).cast(pl.Float64))
+        .otherwise(((pl.col("score") > 0.5) == (pl.col("y") > 0.5)).cast(pl.Float64))
     ).to_series()
     return _over_items(right.to_numpy(), graded["item_id"])
 
 
-def _gold_correlation(graded: pl.DataFrame) -> float | None:
-    means = graded.group_by(["item_id", "target"]).agg(pl.col("score").mean(), pl.col("phi").first())
-    return _correlation(means["score"].to_numpy(), means["phi"].to_numpy())
-
-
-def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
-    if len(a) < _MIN_PAIRS or np.ptp(a) == 0 or np.ptp(b) == 0:
+def _correlation(first: pl.Series, second: pl.Series) -> float | None:
+    a, b = first.to_numpy().astype(float), second.to_numpy().astype(float)
+    if len(a) < _LEAST or np.ptp(a) < 1e-12 or np.ptp(b) < 1e-12:
         return None
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def _fisher(correlation: float | None, n: int) -> tuple[float, float, float] | None:
-    """Correlation with its 95 % interval by Fisher's z."""
+def _fisher(correlation: float | None, n: int) -> Triple | None:
+    """Correlation with its 95 % interval by Fisher's z; n independent units."""
     if correlation is None or n < 5 or abs(correlation) >= 1.0:
         return None
-    z, half = math.atanh(correlation), 1.959964 / math.sqrt(n - 3)
+    z, half = math.atanh(correlation), 1.959963984540054 / math.sqrt(n - 3)
     return correlation, math.tanh(z - half), math.tanh(z + half)
 
 
-def _verbosity(graded: pl.DataFrame) -> tuple[float, float, float] | None:
-    """Score and log length, both centred within right and within wrong answers; answers are the units."""
-    means = (
-        graded.filter(pl.col("length") > 0)
-        .group_by(["item_id", "target"])
-        .agg(pl.col("score").mean(), pl.col("phi").first(), pl.col("length").first().log().alias("length"))
-    )
-    centred = means.select(
-        *(pl.col(name) - pl.col(name).mean().over(pl.col("phi") >= 0.5) for name in ("score", "length"))
-    )
-    return _fisher(_correlation(centred["score"].to_numpy(), centred["length"].to_numpy()), centred.height)
+def _given_outcome(name: str) -> pl.Expr:
+    """A column less its straight line in y (its mean within right and wrong answers, where y is 0 or 1)."""
+    y, value = pl.col("y"), pl.col(name)
+    slope = pl.when(y.var() > 0).then(pl.cov(value, y) / y.var()).otherwise(0.0)
+    return value - value.mean() - slope * (y - y.mean())
 
 
-def _self_preference(graded: pl.DataFrame, rater: str) -> Estimate | None:
-    """Own minus others' mean score of one item, both as residuals from the mean given correctness."""
-    if rater not in graded["target"].to_list() or graded["target"].n_unique() < 2:
+def _verbosity(means: pl.DataFrame) -> Triple | None:
+    """Answers are the units."""
+    long = means.filter(pl.col("length") > 0).with_columns(pl.col("length").log())
+    if long.height < 5:
         return None
-    residual = graded.with_columns(
-        (pl.col("score") - pl.col("score").mean().over(pl.col("phi") >= 0.5)).alias("residual"),
-        own=pl.col("target") == rater,
-    )
-    sides = residual.group_by(["item_id", "own"]).agg(pl.col("residual").mean())
-    wide = sides.filter("own").join(sides.filter(~pl.col("own")), on="item_id", how="inner")
-    if wide.height < _MIN_PAIRS:
-        return None
-    return naive_mean((wide["residual"] - wide["residual_right"]).to_numpy(), interval="t")
+    rest = long.select(_given_outcome("score").alias("score"), _given_outcome("length").alias("length"))
+    return _fisher(_correlation(rest["score"], rest["length"]), rest.height)
 
 
-def _drift(known: pl.DataFrame, asked_at: Mapping[str, str]) -> tuple[float, float, float] | None:
-    times = [asked_at.get(key) for key in known["request_key"].to_list()]
-    pairs = [(score, at) for score, at in zip(known["score"].to_list(), times, strict=True) if at]
-    if len({at for _, at in pairs}) < _MIN_PAIRS:
+def _self_preference(means: pl.DataFrame, rater: str) -> Estimate | None:
+    """Own minus others' mean score of one item, both less what the outcome explains; items are the units."""
+    if rater not in means["target"].to_list() or means["target"].n_unique() < 2:
         return None
-    order = np.argsort(np.argsort([at for _, at in pairs], kind="stable"), kind="stable").astype(float)
-    return _fisher(_correlation(np.array([score for score, _ in pairs]), order), len(pairs))
+    rest = means.with_columns(_given_outcome("score").alias("rest"), own=pl.col("target") == rater)
+    sides = rest.group_by(["item_id", "own"], maintain_order=True).agg(pl.col("rest").mean())
+    wide = sides.filter("own").join(sides.filter(~pl.col("own")), on="item_id", how="inner", maintain_order="left")
+    if wide.height < _LEAST:
+        return None
+    return naive_mean((wide["rest"] - wide["rest_right"]).to_numpy(), interval="t")
+
+
+def _drift(known: pl.DataFrame, levels: pl.DataFrame | None, asked_at: Mapping[str, str]) -> Triple | None:
+    """Time is its rank. Items are asked in their order, so both are taken less their mean at the profile's level."""
+    if not asked_at:
+        return None
+    times = pl.DataFrame({"request_key": list(asked_at), "at": list(asked_at.values())})
+    timed = known.join(times, on="request_key", how="inner", maintain_order="left")
+    if timed["at"].n_unique() < _LEAST:
+        return None
+    timed = timed.with_columns(pl.col("at").rank().alias("time"))
+    if levels is not None and levels["profile"].n_unique() <= _ORDINAL_LEVELS:
+        timed = timed.join(levels, on="item_id", how="left", maintain_order="left").with_columns(
+            pl.col(name) - pl.col(name).mean().over("profile") for name in ("score", "time")
+        )
+    return _fisher(_correlation(timed["score"], timed["time"]), timed["item_id"].n_unique())

@@ -1,10 +1,11 @@
-"""What a report needs of a run directory: manifest, configuration, estimates, tables, times of calls."""
+"""What a report needs of a run directory: manifest, configuration, estimates, tables, prompts, the log of calls."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,29 @@ from typing import Any
 import polars as pl
 import yaml
 
+from pipeline.errors import DataError
 from pipeline.report.document import EstimateSet, read_estimates
 from pipeline.tables.store import read_table
 
-__all__ = ["RunFolder"]
+__all__ = ["CallLog", "RunFolder"]
 
-_MOST_CALLS_FOR_DRIFT = 2_000_000
+_MOST_CALLS = 2_000_000
+"""Calls of a log beyond which it is not read: repairs and drift are left out then."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLog:
+    """What the log of calls says beyond the manifest's counts.
+
+    Attributes:
+        repairs: (stage, model) → requests for a repair.
+        score_times: request key of a pointwise score → time it was asked, where it was asked for this run.
+        read: whether there was a log and it was short enough to read.
+    """
+
+    repairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    score_times: Mapping[str, str] = field(default_factory=dict)
+    read: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,14 +51,20 @@ class RunFolder:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """manifest.json."""
-        found: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(self._text("manifest.json"))
         return found
 
     @cached_property
     def config(self) -> dict[str, Any]:
         """config.yaml as plain values."""
-        found: dict[str, Any] = yaml.load((self.path / "config.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+        found: dict[str, Any] = yaml.load(self._text("config.yaml"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         return found
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.path / name}: cannot be read ({error}); is this a run directory?") from None
 
     @cached_property
     def estimates(self) -> EstimateSet:
@@ -76,26 +100,67 @@ class RunFolder:
         """The signals table."""
         return self.table("signals")
 
+    @cached_property
+    def taus(self) -> pl.DataFrame:
+        """The taus table."""
+        return self.table("taus")
+
+    @cached_property
+    def candidates(self) -> pl.DataFrame:
+        """The candidates table."""
+        return self.table("candidates")
+
     @property
     def targets(self) -> tuple[str, ...]:
-        """The evaluated models, as the configuration lists them."""
-        return tuple(self.estimates)
+        """The evaluated models, as the run lists them."""
+        named = self.manifest.get("targets")
+        return tuple(named) if named else tuple(self.estimates)
 
     @property
-    def simulated(self) -> bool:
-        """Whether any reply is simulated."""
-        return bool(self.manifest.get("simulated"))
+    def simulated(self) -> tuple[str, ...]:
+        """The models whose replies are simulated."""
+        found = self.manifest.get("simulated") or ()
+        return tuple(found) if isinstance(found, list | tuple) else ()
 
-    def score_times(self) -> Mapping[str, str]:
-        """Request key → time asked, of pointwise scores; empty where the log is absent or too long to read."""
+    @property
+    def benchmark(self) -> Mapping[str, Any]:
+        """What the manifest says of the benchmark."""
+        return self.manifest.get("benchmark") or {}
+
+    @property
+    def axis(self) -> str:
+        """Name of the profile axis."""
+        return str(self.benchmark.get("profile") or "profile")
+
+    @cached_property
+    def prompts(self) -> Mapping[str, str]:
+        """File of a prompt, relative to the run → its text, as kept with the run."""
+        folder = self.path / "prompts"
+        files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
+        return {
+            path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace") for path in files
+        }
+
+    @cached_property
+    def call_log(self) -> CallLog:
+        """Repairs and times of scores from calls.jsonl; only lines of interest are parsed."""
         path = self.path / "calls.jsonl"
         calls = (self.manifest.get("calls") or {}).get("calls") or 0
-        if not path.exists() or not calls or calls > _MOST_CALLS_FOR_DRIFT:
-            return {}
-        times = {}
-        with path.open(encoding="ascii", errors="replace") as file:
+        if not path.exists() or calls > _MOST_CALLS:
+            return CallLog()
+        repairs: Counter[tuple[str, str]] = Counter()
+        times: dict[str, str] = {}
+        with path.open("rb") as file:
             for line in file:
-                if '"stage":"pointwise"' in line:
+                repaired = b'repair"' in line
+                if not repaired and b'"pointwise"' not in line:
+                    continue
+                try:
                     call = json.loads(line)
+                except ValueError:
+                    continue
+                if repaired and str(call.get("part") or "").endswith("repair"):
+                    repairs[call["stage"], call["model"]] += 1
+                elif call.get("stage") == "pointwise" and call.get("state") == "answered":
                     times[call["key"]] = call["at"]
-        return times
+        return CallLog(repairs, times, read=True)

@@ -1,0 +1,130 @@
+"""Calls, tokens, cost and failures by stage; null values by kind, target and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from pipeline.report.markup import Cell, Number, section, table
+from pipeline.report.run_folder import RunFolder
+from pipeline.report.sections.values import share
+
+__all__ = ["calls"]
+
+
+def calls(run: RunFolder) -> str:
+    """The section."""
+    return section("cost", "Calls, cost and failures", _stages(run), _nulls(run), _models(run))
+
+
+def _stages(run: RunFolder) -> str:
+    rows: list[list[Cell]] = []
+    for stage, counted in ((run.manifest.get("calls") or {}).get("stages") or {}).items():
+        outcomes = ", ".join(f"{count} {name}" for name, count in counted["outcomes"].items() if name != "ok")
+        repairs = sum(count for (of, _), count in run.call_log.repairs.items() if of == stage)
+        rows.append(
+            [
+                stage,
+                counted["calls"],
+                counted["answered"],
+                counted["cached"],
+                counted["failed"],
+                counted["attempts"],
+                repairs if run.call_log.read else "–",
+                counted["prompt_tokens"],
+                counted["completion_tokens"],
+                _money(counted),
+                outcomes or "–",
+            ]
+        )
+    if not rows:
+        return ""
+    columns = ["stage", "calls", "asked", "cached", "failed", "attempts", "repairs", "prompt tokens", "reply tokens"]
+    note = (
+        "asked: answered for this run and paid for; cached: answered earlier, by this or another run. Repairs are among"
+        " the calls. Cost is this run's."
+    )
+    return table(
+        [*columns, "cost, USD", "other than ok"],
+        rows,
+        caption="Calls by stage",
+        numeric=range(1, 10),
+        note=note,
+        source="manifest.json, calls; calls.jsonl has every call",
+    )
+
+
+def _money(counted: Mapping[str, Any]) -> Cell:
+    known, unknown = float(counted["cost_usd"]), counted["cost_unknown"]
+    return Number(known, f"{known:.4f} + {unknown} calls of unknown price" if unknown else f"{known:.4f}")
+
+
+def _kinds(run: RunFolder) -> Iterator[tuple[str, str, pl.DataFrame, str]]:
+    """(kind, column of the target, frame, value column)."""
+    answers = run.responses.filter(pl.col("stage") == "answer")
+    yield (
+        "outcome φ of answers to labeled items",
+        "model",
+        answers.join(run.items.filter("labeled").select("item_id"), on="item_id", how="semi"),
+        "phi",
+    )
+    yield "stated confidence", "model", answers, "confidence"
+    chains = pl.col("pair") == "chains"
+    yield "verdicts on chains", "target", run.preferences.filter(chains), "verdict"
+    yield "verdicts against anchors", "target", run.preferences.filter(~chains), "verdict"
+    candidate = pl.col("candidate").is_not_null()
+    yield "judge scores", "target", run.scores.filter(~candidate), "score"
+    yield "scores of candidates", "target", run.scores.filter(candidate), "score"
+    yield "predictions τ", "target", run.taus, "tau"
+
+
+def _nulls(run: RunFolder) -> str:
+    rows: list[list[Cell]] = []
+    for kind, by, frame, column in _kinds(run):
+        for target in run.targets:
+            mine = frame.filter((pl.col(by) == target) & (pl.col(f"{column}_reason").fill_null("") != "not_asked"))
+            if not mine.height:
+                continue
+            missing = mine.filter(pl.col(column).is_null())[f"{column}_reason"].fill_null("no reason")
+            counted = missing.value_counts().sort("count", f"{column}_reason", descending=[True, False]).rows()
+            reasons = ", ".join(f"{count} {reason}" for reason, count in counted)
+            rows.append([kind, target, mine.height, len(missing), share(len(missing) / mine.height), reasons or "–"])
+    if not rows:
+        return ""
+    note = (
+        "A null is never a zero, a tie or a dropped row: it stays null with its reason, and estimates say what they do."
+    )
+    return table(
+        ["value", "target", "asked", "null", "null, %", "why"],
+        rows,
+        caption="Null values by target and reason",
+        numeric=(2, 3, 4),
+        note=note,
+        source="tables/*.parquet, the columns ending in _reason",
+    )
+
+
+def _models(run: RunFolder) -> str:
+    """Who played which role."""
+    roles: dict[str, list[str]] = {}
+    for role, named in (run.config.get("roles") or {}).items():
+        players = named.items() if isinstance(named, dict) else [("", named)]
+        for part, player in players:
+            for name in player if isinstance(player, list) else [player]:
+                if isinstance(name, str):
+                    roles.setdefault(name, []).append(f"{part} anchor" if role == "anchors" else role.rstrip("s"))
+    models, negotiated = run.manifest.get("models") or {}, run.manifest.get("negotiated") or {}
+    rows: list[list[Cell]] = [
+        [
+            name,
+            models.get(name, name),
+            ", ".join(played),
+            "simulated" if name in run.simulated else "real",
+            str((negotiated.get(name) or {}).get("response_format") or "–"),
+        ]
+        for name, played in roles.items()
+    ]
+    columns = ["name", "model", "role", "replies are", "structured output"]
+    return table(columns, rows, caption="Models", source="config.yaml, manifest.json") if rows else ""

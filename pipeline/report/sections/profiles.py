@@ -1,0 +1,89 @@
+"""Profiles: performance along an axis, with the pointwise and the simultaneous band and the labels alone beside it."""
+
+from __future__ import annotations
+
+import math
+
+from pipeline.estimators import Profile
+from pipeline.report.charts import Curve, curve_chart
+from pipeline.report.markup import Cell, Number, figure, section, table, text
+from pipeline.report.run_folder import RunFolder
+from pipeline.report.sections.values import between, is_share, value
+
+__all__ = ["places", "profile_chart", "profiles"]
+
+
+def profiles(run: RunFolder) -> str:
+    """The section; empty where no profile was estimated."""
+    parts = [_one(run, target) for target in run.estimates]
+    return section("profiles", f"Profiles by {run.axis}", *parts) if any(parts) else ""
+
+
+def places(profile: Profile) -> tuple[tuple[float, ...], list[tuple[float, str]]]:
+    """Where the points stand, and the names of levels where they are no numbers."""
+    if profile.at.dtype.kind in "USO":
+        return tuple(float(k) for k in range(len(profile.at))), [(float(k), str(v)) for k, v in enumerate(profile.at)]
+    return tuple(float(v) for v in profile.at), []
+
+
+def _of(run: RunFolder, target: str, method: str) -> Profile | None:
+    found = run.estimates[target].get(method)
+    return found if isinstance(found, Profile) else None
+
+
+def profile_chart(run: RunFolder, target: str) -> str:
+    """One target's profile as SVG; empty where it has none."""
+    profile = _of(run, target, "lace_profile")
+    if profile is None:
+        return ""
+    band, naive = _of(run, target, "lace_profile_band"), _of(run, target, "naive_profile")
+    x, ticks = places(profile)
+    outer = (tuple(band.low), tuple(band.high)) if band is not None else ((), ())
+    curves = [Curve("LACE", x, tuple(profile.value), tuple(profile.low), tuple(profile.high), *outer)]
+    if naive is not None:
+        curves.append(Curve("labels alone", x, tuple(naive.value), tuple(naive.low), tuple(naive.high), dashed=True))
+    title = f"{target}: profile by {run.axis}"
+    return curve_chart(curves, title=title, x_label=run.axis, percent=is_share(run), ticks=ticks)
+
+
+def _one(run: RunFolder, target: str) -> str:
+    profile = _of(run, target, "lace_profile")
+    if profile is None:
+        return ""
+    percent = is_share(run)
+    band, naive = _of(run, target, "lace_profile_band"), _of(run, target, "naive_profile")
+    verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
+    rows: list[list[Cell]] = []
+    for k, at in enumerate(profile.at):
+        row: list[Cell] = [
+            str(at) if isinstance(at, str) else f"{float(at):.4g}",
+            value(profile.value[k], percent=percent),
+            value(profile.se[k], percent=percent, digits=2 if percent else 1),
+            between(profile.low[k], profile.high[k], percent=percent),
+        ]
+        if band is not None:
+            row.append(between(band.low[k], band.high[k], percent=percent))
+        if naive is not None:
+            row += [value(naive.value[k], percent=percent), between(naive.low[k], naive.high[k], percent=percent)]
+        effective = profile.n_effective[k]
+        row += [Number(effective, f"{effective:.1f}" if math.isfinite(effective) else "–"), str(verdicts[k])]
+        rows.append(row)
+    columns = [run.axis, "LACE, %" if percent else "LACE", "SE", "interval"]
+    columns += ["joint band"] if band is not None else []
+    columns += ["labels alone", "labels alone, interval"] if naive is not None else []
+    columns += ["labels in reach", "signals"]
+    covers = profile.diagnostics.get("covers") or f"{profile.target} profile"
+    note = (
+        f"interval: this point alone; joint band: the whole curve at once; both {100 * profile.level:g} %, about the"
+        f" {covers} as the kernel smooths it. labels in reach: effective labels at the point. signals: whether they"
+        " help there."
+    )
+    made = table(
+        columns,
+        rows,
+        caption=f"{target}: profile by {run.axis}",
+        numeric=range(1, len(columns) - 1),
+        note=note,
+        source=f"estimates.json, targets → {target} → lace_profile, lace_profile_band, naive_profile",
+    )
+    return f"<h3>{text(target)}</h3>{figure(profile_chart(run, target))}{made}"
