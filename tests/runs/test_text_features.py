@@ -51,7 +51,13 @@ def configuration(**design: Any) -> dict[str, Any]:
         "schema": 1,
         "name": "text",
         "benchmark": {"preset": "embedded", "limit": 14},
-        "models": {"vectors": {"model": "openai/vectors", "params": {"dimensions": 5, "temperature": 0.5}}},
+        "models": {
+            "vectors": {
+                "model": "openai/vectors",
+                "params": {"dimensions": 5, "temperature": 0.5},
+                "price": {"input_per_million": 1000.0, "output_per_million": 0.0},
+            }
+        },
         "roles": {"targets": ["sim/strong", "sim/weak"], "auxiliary": ["sim/aux-a", "sim/aux-b"]},
         "design": {"labeled": 8, "draws": 2, "algorithm": "features", **design},
         "estimate": ["naive", "one_step"],
@@ -82,6 +88,7 @@ def test_vectors_are_asked_once_cached_counted_and_replayed(tmp_path: Path) -> N
     embedded = [call for call in calls if call["stage"] == "embedding"]
     assert len(embedded) == len(endpoint.asked)
     assert embedded[0]["tokens"]["prompt"] == 7
+    assert embedded[0]["cost_usd"] == pytest.approx(0.007)
 
     again = pipeline.replay(first.path, runs_dir=tmp_path / "runs", cache_dir=tmp_path / "cache")
     assert again.manifest["identical"]
