@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,9 +28,10 @@ from pipeline.estimators.lace_interval import (
 )
 from pipeline.estimators.lace_neighbours import nearest_reference, own_means, reference_points
 from pipeline.estimators.lace_pool import profile_means, row_chunks
-from pipeline.estimators.lace_rules import heaviest, two_scales
+from pipeline.estimators.lace_rules import heaviest, prepared
 from pipeline.estimators.localities import ProfileAxis
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
+from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import is_binary
 
 __all__ = ["adaptive_labels", "adaptive_profile", "cross_fit", "finish", "summarise_average"]
@@ -60,14 +61,20 @@ def adaptive_profile(
             method=method,
         )  # fmt: skip
     axis, mask = problem.axis, problem.labeled
-    pools = two_scales(problem.signals if problem.prepared is None else problem.prepared)
+    pool = prepared(problem.signals if problem.prepared is None else problem.prepared)
     sample = problem.sample(np.zeros(problem.signals.shape[1]))
-    own = (pools[0][mask], pools[1][mask])
+    own = pool.scales(np.flatnonzero(mask))
     if learner == "logistic" and not is_binary(sample.y):
         raise ValueError("learner='logistic' needs outcomes that are all 0 or 1")
-    guess, predictions, fold = cross_fit(pools, own, sample, rng) if learner else no_guess(sample)
+    guess, predictors, fold = cross_fit(pool, own, sample, rng) if learner else no_guess(sample)
     count = problem.signals.shape[1]
-    pooled, square = profile_means(axis, np.concatenate([*pools, *predictions], axis=1))
+
+    def columns(chunk: slice) -> FloatArray:
+        both = pool.scales(chunk)
+        predicted = (predictor.over_pool(part) for predictor, part in zip(predictors, both, strict=False))
+        return np.concatenate([*both, *predicted], axis=1)
+
+    pooled, square = profile_means(axis, columns, 2 * count + sum(len(entry.middle) for entry in predictors))
     labels = adaptive_labels(axis, sample, own, guess)
     left_out = left_out_errors(labels)
     widths = (1.0,) if axis.categorical else (1.0, 2.0, 4.0)
@@ -76,7 +83,7 @@ def adaptive_profile(
         weights = label_weights(axis, sample, axis.points[block])
         local = (weights, *(label_weights(axis, sample, axis.points[block], width) for width in widths[1:]))
         means = pooled[block]
-        guess_mean = _guess_means(means[:, 2 * count :], weights, fold, len(predictions))
+        guess_mean = _guess_means(means[:, 2 * count :], weights, fold, len(predictors))
         points = PointWeights(weights, local, (means[:, :count], means[:, count : 2 * count]), guess_mean)
         fit = average_at_points(labels, left_out, points)
         parts.append(summarise_average(sample, points.weights, fit, left_out))
@@ -93,7 +100,19 @@ def adaptive_profile(
     return finish(axis.at, summary, sample, omega, left_out, square, share, method, facts, kept)
 
 
-def no_guess(sample: LabeledSample) -> tuple[FloatArray, tuple[FloatArray, ...], NDArray[np.intp]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldPredictors:
+    """One logistic predictor per fold, (F, 1 + K), each to be centred on its own pool mean ``middle`` (F,)."""
+
+    coefficients: FloatArray
+    middle: FloatArray
+
+    def over_pool(self, signals: FloatArray) -> FloatArray:
+        """(m, F) centred predictions."""
+        return predict_logistic(signals, self.coefficients).T - self.middle
+
+
+def no_guess(sample: LabeledSample) -> tuple[FloatArray, tuple[FoldPredictors, ...], NDArray[np.intp]]:
     """What ``cross_fit`` returns when there is no learner."""
     return np.empty((0, len(sample.y))), (), np.zeros(len(sample.y), dtype=np.intp)
 
@@ -107,32 +126,33 @@ def _guess_means(means: FloatArray, weights: FloatArray, fold: NDArray[np.intp],
 
 
 def cross_fit(
-    pools: tuple[FloatArray, FloatArray],
+    pool: PreparedSignals,
     own: tuple[FloatArray, FloatArray],
     sample: LabeledSample,
     rng: np.random.Generator | int | None,
-) -> tuple[FloatArray, tuple[FloatArray, ...], NDArray[np.intp]]:
+) -> tuple[FloatArray, tuple[FoldPredictors, ...], NDArray[np.intp]]:
     """Five-fold logistic predictions on both scales, each fold's predictor centred on its pool mean.
 
     Returns:
-        (2, n) out-of-fold predictions at the labels, two (M, 5) arrays of every fold's predictions over the pool,
-        and the (n,) folds.
+        (2, n) out-of-fold predictions at the labels, the predictors of the two scales, and the (n,) folds.
     """
     fold = balanced_folds(sample.y, np.concatenate([sample.z, own[0]], axis=1), _FOLDS, rng)
     used, fold = np.unique(fold, return_inverse=True)
+    fold = fold.reshape(-1).astype(np.intp)
     training = fold[None, :] != np.arange(len(used))[:, None]
-    guesses, everywhere = [], []
-    for pool, values in zip(pools, own, strict=True):
-        coefficients = fit_logistic(values, sample.y, 1.0, training)
-        predicted = np.empty((len(pool), len(used)))
-        for chunk in row_chunks(len(pool), 2 * len(used) + pool.shape[1]):
-            predicted[chunk] = predict_logistic(pool[chunk], coefficients).T
-        middle = predicted.mean(axis=0)
-        predicted -= middle
-        at_labels = predict_logistic(values, coefficients) - middle[:, None]
-        guesses.append(at_labels[fold, np.arange(len(fold))])
-        everywhere.append(predicted)
-    return np.stack(guesses), tuple(everywhere), fold.astype(np.intp)
+    coefficients = [fit_logistic(values, sample.y, 1.0, training) for values in own]
+    total = np.zeros((len(coefficients), len(used)))
+    for chunk in row_chunks(len(pool), 2 * len(used) + 2 * own[0].shape[1]):
+        parts = zip(pool.scales(chunk), coefficients, strict=True)
+        total += np.stack([predict_logistic(part, fitted).sum(axis=1) for part, fitted in parts])
+    predictors = tuple(
+        FoldPredictors(fitted, mean) for fitted, mean in zip(coefficients, total / len(pool), strict=True)
+    )
+    guesses = [
+        predictor.over_pool(values)[np.arange(len(fold)), fold]
+        for predictor, values in zip(predictors, own, strict=True)
+    ]
+    return np.stack(guesses), predictors, fold
 
 
 def adaptive_labels(

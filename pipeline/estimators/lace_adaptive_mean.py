@@ -18,7 +18,7 @@ from pipeline.estimators.lace_rules import (
     effective_labels,
     heaviest,
     log_error,
-    two_scales,
+    prepared,
 )
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
 from pipeline.estimators.signals import PreparedSignals
@@ -82,13 +82,12 @@ def adaptive_mean(
         rng: seed of their folds; None means folds fixed by the data.
         clusters: (n,) cluster codes: folds then keep clusters whole.
     """
-    pools = two_scales(signals)
+    pool = prepared(signals)
     naive = float(y[0]) if y.min() == y.max() else float(shares @ y)  # equal labels leave no rounding residue
     centred = y - naive
     most = np.minimum(shares, 0.95)  # below 1 even for a single label
     naive_error = centred / (1.0 - most)
-    rows = np.flatnonzero(labeled)
-    own = np.stack([pool[rows] for pool in pools])
+    own = np.stack(pool.scales(np.flatnonzero(labeled)))
     one = shares[None, :]
     groups = [
         _Candidates(_labels("none", ("none",), (None,)), np.array([naive]), one, naive_error[None, :], most[None, :])
@@ -98,8 +97,7 @@ def adaptive_mean(
         groups += [_all_signals(own, centred, naive, shares), _single_signals(own, centred, naive, shares)]
     if learner == "logistic" and count and np.all((y == 0.0) | (y == 1.0)):
         fold = _folds(y, own[0], rng, clusters)
-        for source, pool, values in zip(SOURCES, pools, own, strict=True):
-            groups.append(_logistic(source, pool, values, y, fold, centred, naive, shares))
+        groups.append(_logistic(pool, own, y, fold, centred, naive, shares))
     return _average(groups, naive, naive_error, shares)
 
 
@@ -160,8 +158,7 @@ def _folds(
 
 
 def _logistic(
-    source: str,
-    pool: FloatArray,
+    pool: PreparedSignals,
     own: FloatArray,
     y: FloatArray,
     fold: NDArray[np.intp],
@@ -169,22 +166,24 @@ def _logistic(
     naive: float,
     shares: FloatArray,
 ) -> _Candidates:
-    """Cross-fitted predictors, each centred on its own pool mean so that their intercepts cancel."""
+    """Cross-fitted predictors on both scales, each centred on its own pool mean so that their intercepts cancel."""
     used, position = np.unique(fold, return_inverse=True)
     training = fold[None, :] != used[:, None]
-    coefficients = np.concatenate([fit_logistic(own, y, C, training) for C in _LOGISTIC_C])
-    total = np.zeros(len(coefficients))
-    for chunk in row_chunks(len(pool), 2 * len(coefficients) + pool.shape[1]):
-        total += predict_logistic(pool[chunk], coefficients).sum(axis=1)
-    predicted = predict_logistic(own, coefficients) - (total / len(pool))[:, None]
-    by_rule = predicted.reshape(len(_LOGISTIC_C), len(used), -1)
+    coefficients = np.stack([np.concatenate([fit_logistic(part, y, C, training) for C in _LOGISTIC_C]) for part in own])
+    total = np.zeros(coefficients.shape[:2])
+    for chunk in row_chunks(len(pool), 2 * coefficients.shape[1] + 2 * own.shape[2]):
+        for scale, part in enumerate(pool.scales(chunk)):
+            total[scale] += predict_logistic(part, coefficients[scale]).sum(axis=1)
+    middle_of_fold = (total / len(pool))[:, :, None]
+    predicted = np.stack([predict_logistic(part, fitted) for part, fitted in zip(own, coefficients, strict=True)])
+    by_rule = (predicted - middle_of_fold).reshape(2 * len(_LOGISTIC_C), len(used), -1)
     guess = by_rule[:, position.reshape(-1), np.arange(len(y))]
     middle = guess @ shares
     most = np.minimum(shares, 0.95)
     error = (centred - guess + middle[:, None]) / (1.0 - most)
     same, leverage = np.broadcast_to(shares, guess.shape), np.broadcast_to(most, guess.shape)
     ridges = tuple(1.0 / C for C in _LOGISTIC_C)
-    return _Candidates(_labels("logistic", (source,), ridges), naive - middle, same, error, leverage)
+    return _Candidates(_labels("logistic", SOURCES, ridges), naive - middle, same, error, leverage)
 
 
 def _average(groups: list[_Candidates], naive: float, naive_error: FloatArray, shares: FloatArray) -> AdaptiveMean:

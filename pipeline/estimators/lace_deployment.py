@@ -12,7 +12,7 @@ from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_n
 from pipeline.estimators.lace_candidates import AdaptiveLabels, PointWeights, average_at_points, left_out_errors
 from pipeline.estimators.lace_core import ridge_inverse
 from pipeline.estimators.lace_interval import Interval, Target, adjusted_r2, verdicts
-from pipeline.estimators.lace_rules import heaviest, two_scales
+from pipeline.estimators.lace_rules import heaviest, prepared
 from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, scalar_estimate
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.signals import scale_of
@@ -162,10 +162,11 @@ def _averaged_fit(
     inclusion: FloatArray | None,
 ) -> ScalarFit:
     """The adaptive rule with one point: w ∝ ρ for the target, one level for left-out errors."""
-    pools = two_scales(signals)
+    pool = prepared(signals)
     y, _, shares, unsampled, weights = _labels(signals, outcome, mask, rho, inclusion)
-    own = (pools[0][mask], pools[1][mask])
+    own = pool.scales(np.flatnonzero(mask))
     pool_weights = rho / rho.sum()
+    everywhere = pool.scales(slice(None))
     labels = AdaptiveLabels(
         y=y,
         own=own,
@@ -182,7 +183,7 @@ def _averaged_fit(
     point = PointWeights(
         weights[None, :],
         (weights[None, :],),
-        ((pool_weights @ pools[0])[None, :], (pool_weights @ pools[1])[None, :]),
+        ((pool_weights @ everywhere[0])[None, :], (pool_weights @ everywhere[1])[None, :]),
         np.empty((0, 1)),
     )
     fit = average_at_points(labels, left_out, point)

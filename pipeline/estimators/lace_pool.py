@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -162,24 +162,29 @@ def _accumulated(axis: ProfileAxis, signals: FloatArray, accumulator: MomentAccu
     return accumulator
 
 
-def profile_means(axis: ProfileAxis, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Pool profile means (G, K) of ``columns`` (M, K) and Σ_T w_T² (G,); no Gram matrix."""
-    points = len(axis.points)
-    sums = np.zeros((points, columns.shape[1] + 1))
-    squares = np.zeros(points)
-    top = np.full(points, -np.inf)
-    for chunk in row_chunks(len(columns), points + columns.shape[1] + 1):
-        block = axis.log_kernel(axis.z[chunk])
-        new = np.maximum(top, block.max(axis=1))
-        shift = np.where(np.isfinite(new), new, 0.0)
-        factor = np.where(np.isfinite(top), np.exp(np.where(np.isfinite(top), top, 0.0) - shift), 0.0)
-        block -= shift[:, None]
-        np.exp(block, out=block)
-        sums *= factor[:, None]
-        squares *= factor**2
-        sums[:, 0] += block.sum(axis=1)
-        sums[:, 1:] += block @ columns[chunk]
-        squares += np.vecdot(block, block)
-        top = new
-    mass = np.where(sums[:, 0] > 0.0, sums[:, 0], np.nan)
-    return sums[:, 1:] / mass[:, None], squares / mass**2
+def profile_means(
+    axis: ProfileAxis, columns: Callable[[slice], FloatArray], width: int
+) -> tuple[FloatArray, FloatArray]:
+    """Pool profile means (G, width) of columns given chunk by chunk, and Σ_T w_T² (G,); no Gram matrix.
+
+    Args:
+        axis: the profile with its pool.
+        columns: a slice of the rows to its (m, width) columns.
+        width: number of columns.
+    """
+    points, block = len(axis.points), best_block(axis)
+    sums, mass, squares = np.zeros((points, width)), np.zeros(points), np.zeros(points)
+    weights = np.empty((points, 0))
+    for chunk in row_chunks(len(axis.z), points + 2 * width + 1):
+        size = chunk.stop - chunk.start
+        weights = weights if weights.shape[1] == size else np.empty((points, size))
+        factor = block.fill(axis.z[chunk], weights)
+        if factor is not None:
+            sums *= factor[:, None]
+            mass *= factor
+            squares *= factor**2
+        sums += weights @ columns(chunk)
+        mass += weights.sum(axis=1)
+        squares += np.vecdot(weights, weights)
+    mass[mass <= 0.0] = np.nan
+    return sums / mass[:, None], squares / mass**2

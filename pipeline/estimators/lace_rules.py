@@ -1,4 +1,4 @@
-"""What the two adaptive rules share: both scales of the signals, and weights from left-out errors."""
+"""What the adaptive rules share: both scales of the signals, and weights from left-out errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.estimators.signals import PreparedSignals, prepare_signals
 
-__all__ = ["RIDGES", "SOURCES", "average_weights", "effective_labels", "heaviest", "two_scales"]
+__all__ = ["RIDGES", "SOURCES", "average_weights", "effective_labels", "heaviest", "prepared"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -18,10 +18,9 @@ SOURCES = ("values", "ranks")
 _FLOOR = 1e-14  # of a sum of squared errors
 
 
-def two_scales(signals: FloatArray | PreparedSignals) -> tuple[FloatArray, FloatArray]:
-    """The signals standardised over the pool, and their pool mid-ranks standardised; (M, K) each."""
-    prepared = signals if isinstance(signals, PreparedSignals) else prepare_signals(signals)
-    return prepared.values, prepared.ranks
+def prepared(signals: FloatArray | PreparedSignals) -> PreparedSignals:
+    """The signals on both scales, computed unless the caller had them ready."""
+    return signals if isinstance(signals, PreparedSignals) else prepare_signals(signals)
 
 
 def effective_labels(errors: FloatArray, shares: FloatArray) -> float:

@@ -15,22 +15,30 @@ from pipeline.estimators.folds import mid_ranks
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
+_CHUNK = 65_536  # rows whose deviations are squared at once
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSignals:
     """What the adaptive rules need of a pool's signals, computed once for any number of estimates on that pool.
 
     Attributes:
         signals: (M, K) finite numbers as given.
-        values: (M, K) standardised over the pool.
-        ranks: (M, K) pool mid-ranks, standardised.
+        centre, scale: (K,) pool mean and sd; the scale of a constant signal is infinite, so that it becomes 0.
+        ranks: (M, K) pool mid-ranks, standardised over the pool.
     """
 
     signals: FloatArray
-    values: FloatArray
+    centre: FloatArray
+    scale: FloatArray
     ranks: FloatArray
 
     def __len__(self) -> int:
         return len(self.signals)
+
+    def scales(self, rows: slice | NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Some rows on both scales: standardised values and standardised ranks, (m, K) each."""
+        return (self.signals[rows] - self.centre) / self.scale, self.ranks[rows]
 
 
 def prepare_signals(signals: ArrayLike) -> PreparedSignals:
@@ -42,9 +50,12 @@ def prepare_signals(signals: ArrayLike) -> PreparedSignals:
     Raises:
         ValueError: wrong shape or non-finite values (``fill_missing_signals`` first).
     """
-    values = standardize_signals(signals)
-    raw = np.asarray(signals, dtype=np.float64).reshape(values.shape)
-    return PreparedSignals(raw, values, standardize_signals(mid_ranks(raw)))
+    values = _finite(signals)
+    centre, scale = _centre_and_scale(values)
+    ranks = mid_ranks(values)
+    ranks -= 0.5 * (len(ranks) + 1)
+    ranks /= _centre_and_scale(ranks)[1]
+    return PreparedSignals(values, centre, scale, ranks)
 
 
 def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tuple[FloatArray, NDArray[np.intp]]:
@@ -84,11 +95,33 @@ def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tupl
 
 def scale_of(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Pool mean and population sd (K,) of each signal; an sd of 0, up to rounding, becomes 1."""
-    centre = signals.mean(axis=0)
-    spread = signals.std(axis=0)
+    centre, scale = _centre_and_scale(signals)
+    return centre, np.where(np.isfinite(scale), scale, 1.0)
+
+
+def _centre_and_scale(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pool mean and population sd (K,); infinite where a signal is constant. Little memory beside the signals."""
+    rows, count = signals.shape
+    chunks = [slice(start, start + _CHUNK) for start in range(0, rows, _CHUNK)]
+    centre = sum((signals[chunk].sum(axis=0) for chunk in chunks), np.zeros(count)) / rows
+    square = sum((((signals[chunk] - centre) ** 2).sum(axis=0) for chunk in chunks), np.zeros(count))
+    spread = np.sqrt(square / rows)
+    if not count:
+        return centre, spread
     # A constant column leaves a rounding residue of the size of its offset: it must not be blown up to unit sd.
-    rounding = 1e-13 * np.maximum(np.abs(centre), np.abs(signals).max(axis=0, initial=0.0))
-    return centre, np.where(spread > rounding, spread, 1.0)
+    high, low = signals.max(axis=0), signals.min(axis=0)
+    rounding = 1e-13 * np.maximum(np.abs(high), np.abs(low))
+    return centre, np.where((spread > rounding) & (high > low), spread, np.inf)
+
+
+def _finite(signals: ArrayLike) -> FloatArray:
+    values = np.asarray(signals, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) == 0:
+        raise ValueError(f"signals must have shape (M, K) with M >= 1, got {np.shape(signals)}")
+    if not np.isfinite(values).all():
+        raise ValueError("signals have non-finite values; use fill_missing_signals first")
+    return values
 
 
 def standardize_signals(signals: ArrayLike) -> FloatArray:
@@ -103,16 +136,8 @@ def standardize_signals(signals: ArrayLike) -> FloatArray:
     Raises:
         ValueError: wrong shape or non-finite values (``fill_missing_signals`` first).
     """
-    values = np.asarray(signals, dtype=np.float64)
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or len(values) == 0:
-        raise ValueError(f"signals must have shape (M, K) with M >= 1, got {np.shape(signals)}")
-    if not np.isfinite(values).all():
-        raise ValueError("signals have non-finite values; use fill_missing_signals first")
-    if values.shape[1] == 0:
-        return values.copy()
-    centre, spread = scale_of(values)
+    values = _finite(signals)
+    centre, scale = _centre_and_scale(values)
     scaled = values - centre
-    scaled /= spread
-    scaled[:, values.max(axis=0) == values.min(axis=0)] = 0.0
+    scaled /= scale
     return scaled
