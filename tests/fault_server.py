@@ -137,7 +137,7 @@ class FaultServer:
         app.router.add_post("/control/reset", self._control_reset)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096)
+        site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096, reuse_address=True)
         await site.start()
         self.port = runner.addresses[0][1]
         self._ready.set()
