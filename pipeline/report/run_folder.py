@@ -117,6 +117,13 @@ class RunFolder:
         return tuple(named) if named else tuple(self.estimates)
 
     @property
+    def anchors(self) -> tuple[str, ...]:
+        """The anchors, weakest first, that are no targets."""
+        named = (self.config.get("roles") or {}).get("anchors") or {}
+        found = dict.fromkeys(model for model in named.values() if isinstance(model, str))
+        return tuple(model for model in found if model not in self.targets)
+
+    @property
     def simulated(self) -> tuple[str, ...]:
         """The models whose replies are simulated."""
         found = self.manifest.get("simulated") or ()

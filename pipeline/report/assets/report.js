@@ -9,14 +9,41 @@
     return node;
   };
 
-  byId("theme").addEventListener("click", () => {
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
+  // Light and dark: the system's choice until the button is pressed.
+  const theme = byId("theme");
+  const isDark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const nameTheme = () => {
+    theme.textContent = isDark() ? "Light" : "Dark";
+    theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+  };
+  theme.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    nameTheme();
   });
+  nameTheme();
 
-  const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const csvOf = (table) =>
-    [...table.rows].map((row) => [...row.cells].map((cell) => quote(cell.textContent)).join(",")).join("\n");
+  // Tables as CSV: all digits, intervals in two columns, nothing a spreadsheet would run.
+  const plain = (text) => (/^[=+@\t\r]|^-(?![\d.])/.test(text) ? `'${text}` : text);
+  const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const csvOf = (table) => {
+    const spans = [...table.tHead.rows[0].cells].map((cell) => cell.hasAttribute("data-span"));
+    const line = (row, head) =>
+      [...row.cells].flatMap((cell, k) => {
+        const text = cell.textContent;
+        if (!spans[k]) return ["v" in cell.dataset ? cell.dataset.v : plain(text)];
+        if (head) return [`${text} low`, `${text} high`];
+        return "w" in cell.dataset ? [cell.dataset.v, cell.dataset.w] : ["", ""];
+      });
+    return [...table.rows].map((row, k) => line(row, k === 0).map(quote).join(",")).join("\r\n") + "\r\n";
+  };
+  const save = (text) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = "table.csv";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
   for (const button of document.querySelectorAll(".csv")) {
     button.addEventListener("click", async () => {
       const text = csvOf(button.parentElement.querySelector("table"));
@@ -24,54 +51,108 @@
         await navigator.clipboard.writeText(text);
         button.textContent = "copied";
       } catch {
-        const link = document.createElement("a");
-        link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-        link.download = "table.csv";
-        link.click();
+        save(text);
+        button.textContent = "saved";
       }
       setTimeout(() => (button.textContent = "CSV"), 1500);
     });
   }
 
+  // Items: an index that is searched at once, details in blocks that are unpacked when looked at.
+  const list = byId("item-list");
+  if (!list) return;
   const unpack = async (id) => {
     const packed = Uint8Array.from(atob(byId(id).textContent), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
   };
-  const blocks = new Map();
+  const kept = new Map();
   const block = (number) => {
-    if (!blocks.has(number)) blocks.set(number, unpack(`block-${number}`));
-    return blocks.get(number);
+    if (!kept.has(number)) {
+      if (kept.size > 12) kept.delete(kept.keys().next().value);
+      kept.set(number, unpack(`block-${number}`));
+    }
+    return kept.get(number);
   };
 
-  const list = byId("items");
-  if (!list) return;
   const shown = (value) => (value === null || value === undefined ? "null" : String(value));
-  const pairs = (title, rows) => {
-    const line = el("p");
-    line.append(el("strong", `${title}: `), rows.map(([name, value]) => `${name} ${shown(value)}`).join(" · "));
-    return line;
+  const line = (title, ...parts) => {
+    const node = el("p");
+    node.append(el("strong", `${title}: `), parts.filter((part) => part !== "").join(" · "));
+    return node;
   };
+  const grid = (caption, heads, rows) => {
+    const table = el("table");
+    table.append(el("caption", caption));
+    const head = table.createTHead().insertRow();
+    for (const name of heads) {
+      const cell = el("th", name);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    const body = table.createTBody();
+    for (const row of rows) {
+      const made = body.insertRow();
+      row.forEach((value, k) => {
+        const cell = el(k ? "td" : "th", shown(value), value === null ? "null" : "");
+        if (!k) cell.scope = "row";
+        made.append(cell);
+      });
+    }
+    const box = el("div", null, "scroll");
+    box.append(table);
+    return box;
+  };
+  const grade = (phi) =>
+    phi === null || phi === undefined ? el("span", "no φ", "null") : el("span", `φ = ${phi}`, phi >= 0.5 ? "right" : "wrong");
+  const reply = (text) => (text === null ? el("p", "no reply", "null") : el("pre", text));
 
   const answerOf = (name, found) => {
-    const box = el("div");
-    const head = el("h3", name);
+    const box = el("section", null, "answer");
+    const head = el("h4", name);
+    box.append(head);
     if (found === null) {
-      box.append(head, el("p", "not asked"));
+      box.append(el("p", "not asked", "null"));
       return box;
     }
-    const mark = found.phi === null ? "no φ" : found.phi >= 0.5 ? "right" : "wrong";
-    head.append(" ", el("span", mark, found.phi === null ? "" : mark));
-    box.append(head);
-    box.append(pairs("answer", [["", found.answer], ["· confidence", found.confidence], ["·", found.outcome]]));
-    if (found.nulls.length) box.append(pairs("null", found.nulls.map((why) => ["", why])));
-    if (found.text !== null) box.append(el("pre", found.text));
-    if (found.pairs.length) box.append(pairs("against anchors", found.pairs));
-    if (found.scores.length) box.append(pairs("scores", found.scores));
-    const said = Object.entries(found.chains);
-    if (said.length) box.append(pairs("verdicts on chains", said));
-    if (found.taus.length) box.append(pairs("τ", found.taus.map((t, j) => [`${j}:`, t])));
+    head.append(" ", grade(found.phi));
+    const said = found.confidence === null ? "no confidence stated" : `confidence ${found.confidence}`;
+    if (found.outcome !== null) box.append(line("Answer", shown(found.answer), said, `outcome ${found.outcome}`));
+    if (found.nulls.length) box.append(line("Why null", ...found.nulls));
+    if (found.outcome !== null) box.append(reply(found.text));
+    if (found.more.length) box.append(line("φ of further answers", ...found.more.map(shown)));
+    if (found.scores.length) box.append(grid("Judge's scores", ["prompt", "score"], found.scores));
+    if (found.repaired) box.append(line("Repaired scores", String(found.repaired)));
+    if (found.pairs.length) {
+      const rows = found.pairs.map(([anchor, first, second, same]) => [anchor, first, second, same ? "same" : "changes"]);
+      box.append(grid("Against anchors", ["anchor", "shown first", "shown second", "with the order"], rows));
+    }
+    const chains = Object.entries(found.chains);
+    if (chains.length) box.append(line("Verdicts on pairs of chains", ...chains.map(([verdict, n]) => `${n} ${verdict}`)));
+    if (found.taus.length) box.append(line("Predictions τ, draw 0 first", ...found.taus.map(shown)));
+    if (found.candidates.length) {
+      const rows = found.candidates.map(([k, given, phi, scores]) => [k, given, phi, scores.map(shown).join(", ")]);
+      box.append(grid("Candidates", ["candidate", "answer", "φ", "scores"], rows));
+    }
     return box;
+  };
+
+  const detailsOf = (item, index) => {
+    const inside = el("div", null, "inside");
+    inside.append(el("pre", item.question));
+    if (item.choices) inside.append(line("Choices", ...item.choices.map((c, k) => `${String.fromCharCode(65 + k)} ${c}`)));
+    const level = item.profile === null ? "" : `${index.axis} ${item.profile}`;
+    inside.append(line("Gold", shown(item.gold), level, item.labeled ? "labeled" : "not labeled"));
+    item.targets.forEach((found, k) => inside.append(answerOf(index.targets[k], found)));
+    item.anchors.forEach((found, k) => {
+      if (!found) return;
+      const more = el("details");
+      const head = el("summary", `anchor ${index.anchors[k]}: ${shown(found[0])} `);
+      head.append(grade(found[1]));
+      more.append(head, reply(found[2]));
+      inside.append(more);
+    });
+    return inside;
   };
 
   let index = null;
@@ -79,50 +160,92 @@
   let drawn = 0;
   const draw = (count) => {
     for (const number of matches.slice(drawn, drawn + count)) {
-      const [id, question, labeled] = index.items[number];
+      const [id, question, labeled, , phi] = index.items[number];
       const entry = el("details");
-      entry.setAttribute("role", "listitem");
-      entry.append(el("summary", `${id}${labeled ? " · labeled" : ""} · ${question}`));
-      entry.addEventListener("toggle", async () => {
-        if (!entry.open || entry.childElementCount > 1) return;
-        const inside = el("div", null, "inside");
-        entry.append(inside);
-        const item = (await block(Math.floor(number / index.block)))[number % index.block];
-        inside.append(el("pre", item.question));
-        if (item.choices) inside.append(pairs("choices", item.choices.map((c, k) => [String.fromCharCode(65 + k), c])));
-        inside.append(pairs("gold", [["", item.gold], ["· profile", item.profile]]));
-        item.targets.forEach((found, k) => inside.append(answerOf(index.targets[k], found)));
+      const head = el("summary");
+      head.append(el("b", id), labeled ? " · labeled · " : " · ", question, " ");
+      phi.forEach((value) => {
+        const known = value !== null;
+        const mark = el("span", known ? (value >= 0.5 ? "✓" : "✗") : "–", known ? (value >= 0.5 ? "right" : "wrong") : "null");
+        head.append(mark);
       });
-      list.append(entry);
+      head.append(el("span", ` (${phi.map((v, k) => `${index.targets[k]} ${v === null ? "no φ" : v >= 0.5 ? "right" : "wrong"}`).join(", ")})`, "spoken"));
+      entry.append(head);
+      entry.addEventListener("toggle", async () => {
+        if (!entry.open || entry.dataset.filled) return;
+        entry.dataset.filled = "yes";
+        const item = (await block(Math.floor(number / index.block)))[number % index.block];
+        entry.append(detailsOf(item, index));
+      });
+      const place = el("li");
+      place.append(entry);
+      list.append(place);
     }
     drawn = Math.min(drawn + count, matches.length);
-    byId("more").hidden = drawn >= matches.length;
+    const more = byId("more");
+    more.hidden = drawn >= matches.length;
+    more.textContent = `Show ${Math.min(100, matches.length - drawn)} more of ${matches.length - drawn}`;
   };
 
-  const filter = () => {
-    const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const target = byId("target").value;
-    const state = byId("state").value;
-    const some = (values, test) => (target === "" ? values.some(test) : test(values[Number(target)]));
-    matches = [];
-    index.items.forEach(([id, question, labeled, phi, nulls], number) => {
-      const text = `${id} ${question}`.toLowerCase();
-      if (!words.every((word) => text.includes(word))) return;
-      if (state === "right" && !some(phi, (p) => p !== null && p >= 0.5)) return;
-      if (state === "wrong" && !some(phi, (p) => p !== null && p < 0.5)) return;
-      if (state === "null" && !some(nulls, Boolean)) return;
-      if (state === "labeled" && !labeled) return;
-      matches.push(number);
-    });
-    byId("count").textContent = `${matches.length} of ${index.items.length} items`;
+  const tests = {
+    right: (phi) => phi !== null && phi >= 0.5,
+    wrong: (phi) => phi !== null && phi < 0.5,
+    ungraded: (phi) => phi === null,
+    null: (_, flags) => flags & 1,
+    swap: (_, flags) => flags & 2,
+    against: (_, flags) => flags & 4,
+  };
+  const wanted = (entry, target, state, level) => {
+    const [, , labeled, at, phi, flags] = entry;
+    if (level && at !== level) return false;
+    if (state === "labeled" || state === "unlabeled") return Boolean(labeled) === (state === "labeled");
+    const test = tests[state];
+    if (!test) return true;
+    return target === "" ? phi.some((p, k) => test(p, flags[k])) : Boolean(test(phi[Number(target)], flags[Number(target)]));
+  };
+  const words = () => byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = (text, all) => all.every((word) => text.includes(word));
+
+  let turn = 0;
+  const show = (found, note) => {
+    matches = found;
+    byId("count").textContent = `${matches.length} of ${index.items.length} items${note}`;
     list.replaceChildren();
     drawn = 0;
     draw(30);
   };
+  const filter = async () => {
+    const mine = ++turn;
+    const all = words();
+    const state = byId("state").value;
+    const target = byId("target").value;
+    const level = byId("level") ? byId("level").value : "";
+    const kept = [];
+    index.items.forEach((entry, number) => wanted(entry, target, state, level) && kept.push(number));
+    if (!all.length || !byId("full").checked) {
+      show(kept.filter((k) => has(`${index.items[k][0]} ${index.items[k][1]}`.toLowerCase(), all)), "");
+      return;
+    }
+    const found = [];
+    const groups = Map.groupBy ? Map.groupBy(kept, (k) => Math.floor(k / index.block)) : new Map();
+    if (!Map.groupBy) kept.forEach((k) => groups.set(Math.floor(k / index.block), [...(groups.get(Math.floor(k / index.block)) || []), k]));
+    for (const [number, members] of groups) {
+      const items = await block(number);
+      if (mine !== turn) return;
+      for (const k of members) if (has(JSON.stringify(items[k % index.block]).toLowerCase(), all)) found.push(k);
+      byId("count").textContent = `searching … ${found.length} found`;
+    }
+    show(found, " (full texts)");
+  };
 
+  let waiting = 0;
+  const later = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(filter, byId("full").checked ? 300 : 60);
+  };
   unpack("item-index").then((found) => {
     index = found;
-    for (const id of ["search", "target", "state"]) byId(id).addEventListener("input", filter);
+    for (const id of ["search", "target", "state", "level", "full"]) if (byId(id)) byId(id).addEventListener("input", later);
     byId("more").addEventListener("click", () => draw(100));
     filter();
     root.dataset.ready = "yes";

@@ -1,0 +1,151 @@
+"""What is known of each item, read from the tables block by block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from pipeline.report.markup import clean
+from pipeline.report.run_folder import RunFolder
+
+__all__ = ["ItemDetails"]
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+class _ByItem:
+    """The rows of a table by item, for items in the order of their ids."""
+
+    def __init__(self, frame: pl.DataFrame, columns: Sequence[str]) -> None:
+        self._frame = frame.select("item_id", *columns).sort("item_id", maintain_order=True)
+        counts = self._frame["item_id"].rle().struct.unnest()
+        ids, lengths = counts["value"].to_list(), counts["len"].to_list()
+        self._at: dict[str, tuple[int, int]] = {}
+        start = 0
+        for item, length in zip(ids, lengths, strict=True):
+            self._at[item] = (start, length)
+            start += length
+
+    def of(self, items: Sequence[str]) -> Rows:
+        """Item → its rows, without the id."""
+        found: Rows = {}
+        for item in items:
+            start, length = self._at.get(item, (0, 0))
+            if length:
+                found[item] = [row[1:] for row in self._frame[start : start + length].rows()]
+        return found
+
+
+class ItemDetails:
+    """Details of items as JSON values; ``cut`` is the most characters of one text."""
+
+    def __init__(self, run: RunFolder, cut: int) -> None:
+        self._cut = cut
+        self._targets, self._anchors = run.targets, run.anchors
+        shown = pl.col("stage").is_in(["answer", "anchor"])
+        answers = ("model", "stage", "draw", "text", "answer", "confidence", "confidence_reason", "phi", "phi_reason")
+        self._answers = _ByItem(run.responses.filter(shown), (*answers, "outcome"))
+        verdicts = ("target", "rater", "pair", "draw", "order", "verdict", "verdict_reason")
+        self._verdicts = _ByItem(run.preferences, verdicts)
+        self._scores = _ByItem(
+            run.scores, ("target", "rater", "prompt", "candidate", "draw", "score", "repaired", "score_reason")
+        )
+        self._taus = _ByItem(run.taus, ("target", "draw", "tau", "tau_reason"))
+        self._candidates = _ByItem(run.candidates, ("target", "candidate", "answer", "phi", "phi_reason"))
+
+    def of(self, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The details of rows of the items table."""
+        ids = [item["item_id"] for item in items]
+        tables = (self._answers, self._verdicts, self._scores, self._taus, self._candidates)
+        rows = [table.of(ids) for table in tables]
+        return [self._item(item, [found.get(item["item_id"], []) for found in rows]) for item in items]
+
+    def _item(self, item: dict[str, Any], rows: list[list[tuple[Any, ...]]]) -> dict[str, Any]:
+        answers = {(row[0], row[2]): row[1:] for row in rows[0]}
+        profile = item["profile"]
+        return {
+            "id": clean(item["item_id"]),
+            "question": self._text(item["question"]),
+            "gold": None if item["gold"] is None else self._text(item["gold"]),
+            "choices": None if item["choices"] is None else [self._text(choice) for choice in item["choices"]],
+            "profile": clean(profile) if isinstance(profile, str) else profile,
+            "labeled": bool(item["labeled"]),
+            "targets": [self._target(name, answers, rows) for name in self._targets],
+            "anchors": [self._anchor(answers.get((name, 0))) for name in self._anchors],
+        }
+
+    def _anchor(self, answer: tuple[Any, ...] | None) -> list[Any] | None:
+        """[answer, φ, text]"""
+        return None if answer is None else [self._maybe(answer[3]), answer[6], self._maybe(answer[2])]
+
+    def _target(
+        self, target: str, answers: dict[tuple[str, int], tuple[Any, ...]], rows: list[list[tuple[Any, ...]]]
+    ) -> dict[str, Any] | None:
+        verdicts, scores, taus, candidates = ([row[1:] for row in kind if row[0] == target] for kind in rows[1:])
+        answer = answers.get((target, 0))
+        if answer is None and not (verdicts or scores or taus or candidates):
+            return None
+        text, final, confidence, confidence_reason, phi, phi_reason, outcome = answer[2:] if answer else (None,) * 7
+        more = [row[6] for (model, draw), row in sorted(answers.items()) if model == target and draw > 0]
+        whole = [
+            (prompt, score, repaired) for _, prompt, candidate, _, score, repaired, _ in scores if candidate is None
+        ]
+        return {
+            "answer": self._maybe(final),
+            "phi": phi,
+            "confidence": confidence,
+            "outcome": outcome,
+            "text": self._maybe(text),
+            "more": more,
+            "pairs": _pairs([row for row in verdicts if row[1] != "chains"]),
+            "chains": dict(Counter(v or "null" for _, pair, _, _, v, _ in verdicts if pair == "chains")),
+            "scores": [[prompt, score] for prompt, score, _ in whole],
+            "repaired": sum(bool(repaired) for *_, repaired in whole),
+            "taus": [tau for _, tau, _ in taus],
+            "candidates": [
+                [k, self._maybe(given), phi, [row[4] for row in scores if row[2] == k]]
+                for k, given, phi, _ in candidates
+            ],
+            "nulls": [
+                *([f"φ: {phi_reason}"] if phi_reason else []),
+                *([f"confidence: {confidence_reason}"] if confidence_reason else []),
+                *_reasons("verdict", verdicts),
+                *_reasons("score", scores),
+                *_reasons("τ", taus),
+                *_reasons("candidate", candidates),
+            ],
+        }
+
+    def _maybe(self, value: str | None) -> str | None:
+        return None if value is None else self._text(value)
+
+    def _text(self, value: str) -> str:
+        shown = clean(value[: self._cut])
+        return shown if len(value) <= self._cut else f"{shown} … [{len(value) - self._cut:,} more characters]"
+
+
+def _pairs(verdicts: list[tuple[Any, ...]]) -> list[list[Any]]:
+    """[anchor, what the target got when shown first, and when second, whether both agree]; a null verdict is null."""
+    sides: dict[tuple[str, int], dict[str, str | None]] = {}
+    for _, pair, draw, order, verdict, _ in verdicts:
+        sides.setdefault((pair, draw), {})[order] = _side(verdict, order)
+    found = []
+    for (pair, _), said in sides.items():
+        first, second = said.get("ab"), said.get("ba")
+        found.append([pair, first, second, first is None or second is None or first == second])
+    return found
+
+
+def _side(verdict: str | None, order: str) -> str | None:
+    if verdict is None or verdict == "tie":
+        return verdict
+    return "win" if (verdict == "first") == (order == "ab") else "loss"
+
+
+def _reasons(kind: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
+    """One note per reason of null values, with its count; the reason is the last column."""
+    for reason, count in Counter(row[-1] for row in rows if row[-1] is not None).items():
+        yield f"{count} × {kind}: {reason}"
