@@ -123,6 +123,7 @@ def _run(options: StudyOptions) -> StudyResult:
         x_label="variance of the model's answers",
         y_label="1 − Var ψ/Var φ",
         reference=0.0,
+        legend_from=0.3,
     )
     return StudyResult(
         title=study.title,

@@ -36,6 +36,7 @@ FEATURES: dict[str, Callable[[Draws], list[FloatArray]]] = {
     "quadratic": quadratic_features,
     "cubic with v": cubic_features,
 }
+LEGEND_FROM = {"signal": (0.0, 0.45), "noise": (0.5, 0.0)}
 METHODS = ("naive", *FEATURES, "oracle", "oracle with v")
 Payload = tuple[tuple[float, ...], float]
 
@@ -173,10 +174,19 @@ def _run(axis: Axis, figures: tuple[str, str], title: str, options: StudyOptions
         tables=tuple(tables),
         figures={
             figures[0]: line_chart(
-                accuracy, title=f"Ranking accuracy by {label}", x_label=label, y_label="exact match", y_range=(0.0, 1.0)
+                accuracy,
+                title=f"Ranking accuracy by {label}",
+                x_label=label,
+                y_label="exact match",
+                y_range=(0.0, 1.0),
+                legend_from=LEGEND_FROM[name][0],
             ),
             figures[1]: line_chart(
-                reduction, title=f"Variance reduction by {label}", x_label=label, y_label="1 − Var ψ/Var φ"
+                reduction,
+                title=f"Variance reduction by {label}",
+                x_label=label,
+                y_label="1 − Var ψ/Var φ",
+                legend_from=LEGEND_FROM[name][1],
             ),
         },
         notes=(

@@ -50,6 +50,7 @@ def line_chart(
     log_y: bool = False,
     y_range: tuple[float, float] | None = None,
     reference: float | None = None,
+    legend_from: float = 0.0,
 ) -> str:
     """The chart as SVG text.
 
@@ -58,6 +59,7 @@ def line_chart(
         log_x, log_y: logarithmic axes (all values must be > 0).
         y_range: limits of the vertical axis; by default those of the data and bands.
         reference: height of a thin horizontal line (a nominal level, a ratio of one).
+        legend_from: where the legend begins, as a share of the height from the top.
 
     Raises:
         ValueError: no finite point, lengths that differ, or a value ≤ 0 on a logarithmic axis.
@@ -88,7 +90,7 @@ def line_chart(
         parts += _band(entry, escape(color, {'"': "&quot;"}), frame)
     for entry, color in zip(series, colors, strict=True):
         parts += _curve(entry, escape(color, {'"': "&quot;"}), frame)
-    parts += _legend(series, colors, frame)
+    parts += _legend(series, colors, frame, round(legend_from * height))
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
 
@@ -214,12 +216,12 @@ def _curve(entry: Series, color: str, frame: _Frame) -> list[str]:
     return parts
 
 
-def _legend(series: Sequence[Series], colors: Sequence[str], frame: _Frame) -> list[str]:
+def _legend(series: Sequence[Series], colors: Sequence[str], frame: _Frame, down: int) -> list[str]:
     parts, row = [], 0
     for entry, color in zip(series, colors, strict=True):
         if not entry.label:
             continue
-        level = MARGIN_TOP + 12 + 16 * row
+        level = MARGIN_TOP + down + 12 + 16 * row
         dash = ' stroke-dasharray="6 4"' if entry.dashed else ""
         safe = escape(color, {'"': "&quot;"})
         parts.append(f'<path d="M{frame.right - 190:g} {level:g}h24" stroke="{safe}" stroke-width="2"{dash}/>')
