@@ -15,6 +15,7 @@ from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import CacheWriteError, ReplyCache
 from pipeline.models.cache_writer import CacheWriter
+from pipeline.models.embeddings import embedding_message, read_vector
 from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight, Flights
 from pipeline.models.identity import canonical_json, request_key, sendable_messages
@@ -45,6 +46,7 @@ __all__ = ["Gateway", "GatewayStatus", "Miss"]
 _LOG = logging.getLogger(__name__)
 _MIN_FREE_BYTES = 16 * 2**20
 _DISK_CHECK_S = 0.2
+_EMBED_AT_ONCE = 1024
 _NO_USAGE = Usage()
 
 
@@ -235,6 +237,24 @@ class Gateway:
                     outcome = await self._fly(live, request, key, label)
             if outcome is not None:
                 return outcome
+
+    async def embed(
+        self, model: str, texts: Sequence[str], *, label: CallLabel
+    ) -> tuple[tuple[float, ...] | Failed, ...]:
+        """One vector per text (single precision), or why there is none; each is a call like any other.
+
+        Raises:
+            RunStopped: as :meth:`ask`.
+        """
+        vectors: list[tuple[float, ...] | Failed] = []
+        for start in range(0, len(texts), _EMBED_AT_ONCE):
+            batch = texts[start : start + _EMBED_AT_ONCE]
+            asked = [self.ask(model, [embedding_message(text)], label=label) for text in batch]
+            vectors += [
+                outcome if isinstance(outcome, Failed) else read_vector(outcome.reply.text)
+                for outcome in await asyncio.gather(*asked)
+            ]
+        return tuple(vectors)
 
     async def _fly(self, live: LiveModel, request: Request, key: str, label: CallLabel) -> Outcome | None:
         """The outcome of a live call, shared with identical ones; None: ask again in the form now known to work."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, BudgetExceeded, Cost
+from pipeline.models.embeddings import send_attempt
 from pipeline.models.flights import Flight
 from pipeline.models.limits import ModelLimits
 from pipeline.models.negotiation import Negotiation
@@ -179,7 +180,7 @@ class LiveModel:
         seconds = max(0.001, min(self.spec.attempt_timeout_s, trace.deadline - started))
         try:
             async with asyncio.timeout(seconds):
-                return await transport.send(self.spec, request, timeout_s=seconds)
+                return await send_attempt(transport, self.spec, request, timeout_s=seconds)
         except TimeoutError:
             raise TransportError("timeout", f"no complete reply within {seconds:g} s", maybe_billed=True) from None
 

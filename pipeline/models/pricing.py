@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Cost
+from pipeline.models.embeddings import is_embedding
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price, Request, Usage
 
@@ -85,6 +86,8 @@ def worst_case(price: Price | None, request: Request) -> Cost:
         size += len(json.dumps(schema))
     cap = request.params.get("max_completion_tokens") or request.params.get("max_tokens") or ASSUMED_MAX_TOKENS
     cap = int(cap) if isinstance(cap, int | float) else ASSUMED_MAX_TOKENS
+    if is_embedding(request):
+        cap = 0
     usd = None if price is None else (size * max(price.input, price.cached_input or 0.0) + cap * price.output) / 1e6
     return Cost(size + cap, usd)
 

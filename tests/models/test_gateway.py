@@ -350,3 +350,18 @@ assert "litellm" not in sys.modules
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+
+
+async def test_embeddings_are_calls_like_any_other(open_desk: Open, server: FaultServer, transport: str) -> None:
+    texts = ["one", "two", "one", "lone \ud835"]
+    async with open_desk(transport, model="openai/text-embedding-3-small", params={}) as desk:
+        first = await desk.gateway.embed("m", texts, label=CallLabel("tau", "1", "embedding"))
+        asked = server.seen.requests
+        again = await desk.gateway.embed("m", texts, label=CallLabel("tau", "1", "embedding"))
+        chat = await desk.ask("one")
+    assert asked == 3
+    assert server.seen.requests == 4
+    assert first == again
+    assert first[0] == first[2] != first[1]
+    assert all(len(vector) == 8 for vector in first)
+    assert isinstance(chat, Answered)
