@@ -45,7 +45,7 @@ def mid_ranks(columns: FloatArray) -> FloatArray:
     rows = len(columns)
     ranks = np.empty(columns.shape)
     for column in range(columns.shape[1]):
-        order = np.argsort(columns[:, column], kind="stable")
+        order = np.argsort(columns[:, column])  # ties share their ranks, so the sort need not be stable
         ordered = columns[order, column]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         ends = np.concatenate([starts[1:], [rows]])
