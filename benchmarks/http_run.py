@@ -17,8 +17,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.fault_server import FaultServer
-from tests.runs.conftest import http_config
+from tests.fault_server import FaultServer  # noqa: E402
+from tests.runs.conftest import http_config  # noqa: E402
 
 _MEASURE = "import resource,sys,pipeline.cli;code=pipeline.cli._run(sys.argv[1:]);" + (
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss//1024,file=sys.stderr);sys.exit(code)"
