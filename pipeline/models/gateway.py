@@ -19,7 +19,7 @@ from pipeline.models.embeddings import embedding_message, read_vector
 from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight, Flights
 from pipeline.models.identity import canonical_json, request_key, sendable_messages
-from pipeline.models.live_calls import Clock, LiveModel
+from pipeline.models.live_calls import Clock, LiveModel, Sent
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import require_prices
 from pipeline.models.providers import check_credentials
@@ -272,8 +272,16 @@ class Gateway:
         self, live: LiveModel, request: Request, key: str, label: CallLabel, flight: Flight
     ) -> Outcome | None:
         trace = CallTrace()
+
+        async def store(sent: Sent) -> Entry:
+            reply = to_reply(sent.raw, latency_s=sent.latency_s, price=live.price)
+            entry = Entry(key, request, reply, sent.raw.sent)
+            if await self._writer.add(entry):
+                return entry
+            return self._cache.get(key) or entry  # another process was first: both use its reply
+
         try:
-            sent = await live.call(request, flight, trace)
+            entry = await live.call(request, flight, trace, store)
         except TransportError as error:
             if live.negotiation.refused(request.params, error):
                 return None
@@ -281,21 +289,16 @@ class Gateway:
         except RunStopped as error:
             self.stop(error.reason, error.kind)
             raise
-        flight.phase = "storing"
-        entry = Entry(key, request, to_reply(sent.raw, latency_s=sent.latency_s, price=live.price), sent.raw.sent)
-        try:
-            if not await self._writer.add(entry):
-                entry = self._cache.get(key) or entry  # another process was first: both use its reply
         except CacheWriteError as error:
             self.stop(str(error), "cache")
             raise self._stop_error() from error
         live.negotiation.succeeded(request.params)
-        self._note_changes(live, sent.raw.sent)
+        self._note_changes(live, entry.sent)
         reply = entry.reply
         self._record(
             CallRecord(
                 key, label, live.spec.name, "answered", reply.outcome, trace.attempts, trace.waits_s, reply.latency_s,
-                reply.usage, reply.cost_usd, None, now_utc(), sent.raw.sent,
+                reply.usage, reply.cost_usd, None, now_utc(), entry.sent,
             )
         )  # fmt: skip
         return Answered(request, key, reply, cached=False)

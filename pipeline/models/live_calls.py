@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, BudgetExceeded, Cost
@@ -24,6 +24,7 @@ from pipeline.models.types import Price, Request
 
 __all__ = ["Clock", "LiveModel", "Sent"]
 
+T = TypeVar("T")
 _LONG_PAUSE_S = 900.0
 
 
@@ -85,8 +86,13 @@ class LiveModel:
         """The price, or None where unknown."""
         return None if self.known_price is None else self.known_price.price
 
-    async def call(self, request: Request, flight: Flight, trace: CallTrace) -> Sent:
-        """Attempt until answered.
+    async def call(
+        self, request: Request, flight: Flight, trace: CallTrace, store: Callable[[Sent], Awaitable[T]]
+    ) -> T:
+        """Attempt until answered and stored; what ``store`` returns.
+
+        The slot is held until the reply is stored: no more than ``max_concurrency`` paid replies are ever at risk, and
+        a disk that lags behind slows the asking down.
 
         Raises:
             TransportError: the last attempt's.
@@ -94,10 +100,8 @@ class LiveModel:
         """
         transport = await self._transport(self.spec)
         worst = worst_case(self.price, request) if self._needs_worst_case else Cost(0, None)
-        latency = 0.0
 
-        async def attempt() -> RawReply:
-            nonlocal latency
+        async def attempt() -> T:
             flight.phase, flight.reason = "waiting", "slot"
             self._before_attempt()
             generation = await self._start(worst, flight)
@@ -114,12 +118,13 @@ class LiveModel:
                 self._budget.write_off(worst)
                 raise
             else:
-                latency = self._clock.now() - started
+                flight.phase = "storing"
+                sent = Sent(raw, self._clock.now() - started)
                 actual = self._actual(raw, worst)
                 self._budget.settle(worst, actual)
                 self.limits.succeeded(worst.tokens, actual.tokens)
                 trace.counted += 1
-                return raw
+                return await store(sent)
             finally:
                 self.limits.release()
 
@@ -128,7 +133,7 @@ class LiveModel:
             flight.phase = "waiting"
             flight.reason = f"{error.kind} {error.status}" if error.status else error.kind
 
-        raw = await send_with_retries(
+        return await send_with_retries(
             attempt,
             trace,
             max_attempts=self.spec.max_attempts,
@@ -138,7 +143,6 @@ class LiveModel:
             on_wait=on_wait,
             rng=self._rng,
         )
-        return Sent(raw, latency)
 
     def _actual(self, raw: RawReply, worst: Cost) -> Cost:
         """What an answered attempt cost; the most it can have cost where the provider does not say."""

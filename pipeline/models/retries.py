@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from pipeline.models.transport import RawReply, TransportError
+from pipeline.models.transport import TransportError
 
 __all__ = ["CallTrace", "send_with_retries"]
 
+T = TypeVar("T")
 _BASE_S = 0.5
 _LONGEST_S = 60.0
 
@@ -41,7 +43,7 @@ def _may_retry(error: BaseException) -> bool:
 
 
 async def send_with_retries(
-    attempt: Callable[[], Awaitable[RawReply]],
+    attempt: Callable[[], Awaitable[T]],
     trace: CallTrace,
     *,
     max_attempts: int,
@@ -50,7 +52,7 @@ async def send_with_retries(
     paused_for: Callable[[], float],
     on_wait: Callable[[TransportError, float], None],
     rng: random.Random,
-) -> RawReply:
+) -> T:
     """Attempt until answered, refused, out of attempts or out of time.
 
     Waits follow exponential backoff with full jitter, uniform on (0, min(60, 0.5·2^k)) seconds, and never less than
@@ -76,7 +78,7 @@ async def send_with_retries(
             raise
         first: TransportError | None = error
 
-    async def again() -> RawReply:
+    async def again() -> T:
         """The attempt above, then new ones: calls that succeed at once are spared the loop's cost."""
         nonlocal first
         if first is not None:
