@@ -114,13 +114,14 @@ def scalar_estimate(
     if interval == "wilson" and not binary:
         raise ValueError("interval='wilson' needs outcomes that are all 0 or 1; use 'auto' or 't'")
     exact = len(y) == rows and target == "pool"
-    half = float(t_quantile(df, level)) * variance**0.5
+    quantile = float(t_quantile(df, level))
+    half = quantile * variance**0.5
     low, high, kind = fit.value - half, fit.value + half, "t"
     if binary:
         low, high = max(0.0, low), min(1.0, high)
         effective = count if groups is None else _effective_count(fit, y, groups)
         if not exact and wilson_form and interval != "t":
-            low, high = _wilson_form(fit, effective, variance, df, level)
+            low, high = _wilson_form(fit, effective, variance, quantile)
             kind = "wilson"
         elif not exact and (interval == "wilson" or (interval == "auto" and _scarce(fit, y, effective))):
             low, high = _wilson_naive(fit, effective, level)
@@ -155,11 +156,11 @@ def _wilson_naive(fit: ScalarFit, count: float, level: float) -> tuple[float, fl
     return min(float(low), point), max(float(high), point)
 
 
-def _wilson_form(fit: ScalarFit, count: float, variance: float, df: float, level: float) -> tuple[float, float]:
+def _wilson_form(fit: ScalarFit, count: float, variance: float, quantile: float) -> tuple[float, float]:
     """Wilson's interval about the clipped estimate with n* = Ȳ(1 − Ȳ)/V labels, between 1 and 50n/f."""
     sampled = float(fit.shares**2 @ fit.unsampled) / float(fit.shares @ fit.shares)
     share = min(max(fit.value, 0.0), 1.0)
     most = 50.0 * count / max(sampled, 1e-12)
     worth = fit.naive * (1.0 - fit.naive) / variance if variance > 0.0 else count / max(sampled, 1e-12)
-    low, high = wilson_interval(share, min(max(worth, 1.0), most), float(t_quantile(df, level)))
+    low, high = wilson_interval(share, min(max(worth, 1.0), most), quantile)
     return float(low), float(high)

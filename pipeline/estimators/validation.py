@@ -59,7 +59,7 @@ def check_labeled(labeled: ArrayLike | None, y: FloatArray) -> BoolArray:
         ValueError: wrong shape, not boolean, or a labeled item whose ``y`` is not finite.
     """
     if labeled is None:
-        return np.asarray(np.isfinite(y))
+        return np.isfinite(y)
     mask: NDArray[Any] = np.asarray(labeled)
     if mask.shape != y.shape:
         raise ValueError(f"labeled must have shape {y.shape}, got {mask.shape}")
