@@ -1,89 +1,135 @@
-"""Size, building and opening time of the report at 200, 2,000 and 20,000 items: python benchmarks/report.py"""
+"""Size, building and opening time of the report at 200, 2,000 and 20,000 items: python benchmarks/report.py
+
+A real run of 100 simulated items is repeated under new ids, questions and replies replaced by made-up prose of a real
+run's length (``--words``), and its log of calls repeated too.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pipeline
 from pipeline.report.page import write_report
-from pipeline.tables.schemas import TABLES, items_schema
+from pipeline.tables.schemas import TABLES, items_schema, signals_schema
 from pipeline.tables.store import write_frame
 
-TABLE_NAMES = ("responses", "preferences", "scores", "taus")
+BASE = 100
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+_REPORT_ALONE = (
+    "import sys; from pathlib import Path; from pipeline.report.page import write_report as w; w(Path(sys.argv[1]))"
+)
 
 
-def synthesise(folder: Path, items: int) -> Path:
-    """A run of ``items`` items: a real one of 100 simulated items, its tables repeated under new ids."""
-    run = pipeline.run(None, limit=100, runs_dir=folder / "runs", cache_dir=folder / "cache", yes=True).path
-    copies = -(-items // 100)
+def prose(words: int, seed: int) -> Iterator[str]:
+    """Texts of about ``words`` words, drawn from 4,000 made-up ones by Zipf's law: packs about as prose does."""
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("etaoinshrdlucmfwypvbgk"))
+    vocabulary = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 10, 4_000)])
+    weights = 1.0 / np.arange(1, 4_001)
+    weights /= weights.sum()
+    while True:
+        yield " ".join(rng.choice(vocabulary, max(5, int(rng.normal(words, words / 4))), p=weights))
+
+
+def synthesise(folder: Path, items: int, words: int = 150) -> Path:
+    """A run of ``items`` items, as far as the report looks."""
+    run = pipeline.run(None, limit=BASE, runs_dir=folder / "runs", cache_dir=folder / "cache", yes=True).path
+    copies = -(-items // BASE)
 
     def repeated(name: str) -> pl.DataFrame:
         frame = pl.read_parquet(run / "tables" / f"{name}.parquet")
-        parts = [frame.with_columns(pl.col("item_id") + f"-{copy:05d}") for copy in range(copies)]
-        return pl.concat(parts)
+        return pl.concat([frame.with_columns(pl.col("item_id") + f"-{copy:05d}") for copy in range(copies)])
 
     everything = repeated("items").sort("item_id").head(items)
+    questions, replies = prose(max(words // 3, 5), 0), prose(words, 1)
+    everything = everything.with_columns(pl.Series("question", [next(questions) for _ in range(items)]))
     write_frame(run / "tables", items_schema("ordinal"), everything)
     kept = everything.select("item_id")
-    for name in TABLE_NAMES:
-        write_frame(run / "tables", TABLES[name], repeated(name).join(kept, on="item_id", how="semi"))
+    for name in ("responses", "preferences", "scores", "taus", "signals"):
+        frame = repeated(name).join(kept, on="item_id", how="semi", maintain_order="left")
+        if name == "responses":
+            frame = frame.filter(pl.col("stage") != "auxiliary")
+            frame = frame.with_columns(pl.Series("text", [next(replies) for _ in range(frame.height)]))
+        write_frame(run / "tables", signals_schema(kind="ordinal") if name == "signals" else TABLES[name], frame)
+    log = run / "calls.jsonl"
+    lines = log.read_bytes()
+    with log.open("wb") as file:
+        for _ in range(max(1, items // BASE)):
+            file.write(lines)
     return run
 
 
 def opening_seconds(page: Path) -> float | None:
-    """Seconds a headless Chromium takes from its start to the listed items, its own start subtracted."""
+    """Seconds from the start of a headless Chromium to the page with its items listed, less an empty page's; least of 3.
+
+    An upper bound: writing out the page's elements is counted too.
+
+    Raises:
+        RuntimeError: the items were not listed.
+    """
     binary = shutil.which("chromium") or shutil.which("google-chrome")
     if binary is None:
         return None
 
-    def seconds(target: str) -> float:
+    def seconds(target: str, expected: str) -> float:
         with tempfile.TemporaryDirectory() as profile:
             command = [
-                binary, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                f"--user-data-dir={profile}", "--virtual-time-budget=5000", "--dump-dom", target,
-            ]  # fmt: skip
+                binary,
+                *FLAGS,
+                f"--user-data-dir={profile}",
+                "--virtual-time-budget=20000",
+                "--dump-dom",
+                target,
+            ]
             began = time.monotonic()
-            subprocess.run(command, capture_output=True, check=True, timeout=300)
-            return time.monotonic() - began
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+            took = time.monotonic() - began
+        if expected not in done.stdout:
+            raise RuntimeError(f"{target}: the page did not come to list its items")
+        return took
 
-    return min(seconds(page.as_uri()) for _ in range(3)) - min(seconds("about:blank") for _ in range(3))
+    empty = page.with_name("empty.html")
+    empty.write_text("<!doctype html><title>empty</title>", encoding="utf-8")
+    blank = min(seconds(empty.as_uri(), "empty") for _ in range(3))
+    return min(seconds(page.as_uri(), 'data-ready="yes"') for _ in range(3)) - blank
 
 
 def main() -> None:
     """Print one line per size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, nargs="+", default=[200, 2_000, 20_000])
-    rows: list[dict[str, Any]] = []
-    for items in parser.parse_args().items:
+    parser.add_argument("--words", type=int, default=150, help="mean words of a reply")
+    options = parser.parse_args()
+    for items in options.items:
         with tempfile.TemporaryDirectory() as folder:
-            run = synthesise(Path(folder), items)
+            run = synthesise(Path(folder), items, options.words)
+            write_report(run)  # warm, so that what follows counts the report alone
             began = time.process_time()
             write_report(run)
             built = time.process_time() - began
+            subprocess.run([sys.executable, "-c", _REPORT_ALONE, str(run)], check=True)
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
             size = (run / "report.html").stat().st_size / 2**20
             opened = opening_seconds(run / "report.html")
-            rows.append(
-                {
-                    "items": items,
-                    "MiB": round(size, 2),
-                    "build_cpu_s": round(built, 2),
-                    "open_s": opened,
-                }
-            )
-            print(json.dumps(rows[-1]), flush=True)
+            row = {"items": items, "MiB": round(size, 2), "build_cpu_s": round(built, 2), "build_peak_MiB": round(peak)}
+            print(json.dumps({**row, "open_s": opened and round(opened, 2)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import polars as pl
+
 from pipeline.report.item_details import ItemDetails
 from pipeline.report.markup import clean, data_block, section, text
 from pipeline.report.run_folder import RunFolder
@@ -14,9 +16,11 @@ __all__ = ["item_browser"]
 
 BLOCK = 200
 """Items of one block; a block is unpacked when one of its items is opened."""
-_ROOM = 40_000_000
-"""Characters of text in all blocks together, before compression; longer texts are cut, and the cut is stated."""
-_LEAST, _MOST = 120, 4_000
+_ROOM, _ROOM_PER_ITEM, _ROOM_ITEMS = 12_500_000, 2_500, 2_000
+"""Most bytes of all blocks together up to 2,000 items, and for each item more."""
+_CUTS = (4_000, 2_800, 2_000, 1_400, 1_000, 700, 500, 350, 250, 120)
+"""Characters beyond which a text is cut, and says so: the first that fits the room."""
+_SAMPLED = 60
 _HEAD = 160
 _MOST_LEVELS = 40
 _STATES = {
@@ -35,9 +39,8 @@ _STATES = {
 def item_browser(run: RunFolder) -> str:
     """The section and its data: an index to search in, and blocks of details."""
     items = run.items.sort("item_id")
-    texts = max(1, items.height * (1 + len(run.targets) + len(run.anchors)))
-    cut = max(_LEAST, min(_MOST, _ROOM // texts))
-    details = ItemDetails(run, cut)
+    details = ItemDetails(run)
+    details.cut = cut = _fitting_cut(details, items)
     index, blocks = [], []
     rows = items.iter_rows(named=True)
     number = 0
@@ -71,6 +74,17 @@ def item_browser(run: RunFolder) -> str:
         + data_block("item-index", data)
         + "".join(blocks)
     )
+
+
+def _fitting_cut(details: ItemDetails, items: pl.DataFrame) -> int:
+    """The longest texts that fit, judged by items spread over the run."""
+    rows = list(items.gather_every(max(1, items.height // _SAMPLED)).iter_rows(named=True))
+    room = _ROOM + _ROOM_PER_ITEM * max(0, items.height - _ROOM_ITEMS)
+    for cut in _CUTS[:-1]:
+        details.cut = cut
+        if len(data_block("sample", details.of(rows))) / max(len(rows), 1) * items.height <= room:
+            return cut
+    return _CUTS[-1]
 
 
 def _levels(run: RunFolder) -> list[str]:

@@ -40,10 +40,14 @@ class _ByItem:
 
 
 class ItemDetails:
-    """Details of items as JSON values; ``cut`` is the most characters of one text."""
+    """Details of items as JSON values.
 
-    def __init__(self, run: RunFolder, cut: int) -> None:
-        self._cut = cut
+    Attributes:
+        cut: the most characters of one text.
+    """
+
+    def __init__(self, run: RunFolder, cut: int = 4_000) -> None:
+        self.cut = cut
         self._targets, self._anchors = run.targets, run.anchors
         shown = pl.col("stage").is_in(["answer", "anchor"])
         answers = ("model", "stage", "draw", "text", "answer", "confidence", "confidence_reason", "phi", "phi_reason")
@@ -123,8 +127,8 @@ class ItemDetails:
         return None if value is None else self._text(value)
 
     def _text(self, value: str) -> str:
-        shown = clean(value[: self._cut])
-        return shown if len(value) <= self._cut else f"{shown} … [{len(value) - self._cut:,} more characters]"
+        shown = clean(value[: self.cut])
+        return shown if len(value) <= self.cut else f"{shown} … [{len(value) - self.cut:,} more characters]"
 
 
 def _pairs(verdicts: list[tuple[Any, ...]]) -> list[list[Any]]:

@@ -131,6 +131,7 @@ def section(identity: str, title: str, *parts: str) -> str:
 
 def data_block(identity: str, value: Any) -> str:
     """JSON as gzip and base64 inside a script that is never run: nothing in it can end the element."""
-    raw = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    raw = written.encode("utf-8", "backslashreplace")
     packed = base64.b64encode(gzip.compress(raw, 6, mtime=0)).decode("ascii")
     return f'<script type="application/octet-stream" id="{identity}">{packed}</script>'

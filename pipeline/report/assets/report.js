@@ -30,7 +30,7 @@
     const spans = [...table.tHead.rows[0].cells].map((cell) => cell.hasAttribute("data-span"));
     const line = (row, head) =>
       [...row.cells].flatMap((cell, k) => {
-        const text = cell.textContent;
+        const text = cell.textContent.replaceAll("\u00a0", " ");
         if (!spans[k]) return ["v" in cell.dataset ? cell.dataset.v : plain(text)];
         if (head) return [`${text} low`, `${text} high`];
         return "w" in cell.dataset ? [cell.dataset.v, cell.dataset.w] : ["", ""];

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import polars as pl
 
 from pipeline.estimators import Estimate
-from pipeline.report.judge_diagnostics import labeled_outcomes, pair_diagnostics, score_diagnostics
-from pipeline.report.markup import Cell, Span, section, table
+from pipeline.report.judge_diagnostics import (
+    PairDiagnostics,
+    ScoreDiagnostics,
+    labeled_outcomes,
+    pair_diagnostics,
+    score_diagnostics,
+)
+from pipeline.report.markup import Cell, Number, Span, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, share
 
 __all__ = ["judges"]
+
+_COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 
 def judges(run: RunFolder) -> str:
@@ -33,60 +44,59 @@ def _anchors(run: RunFolder) -> pl.DataFrame | None:
 
 def _points(found: Estimate | None) -> tuple[Cell, Cell]:
     if found is None:
-        return "–", "–"
+        return "–", ""
     return share(found.value), between(found.low, found.high, percent=True)
 
 
 def _triple(found: tuple[float, float, float] | None) -> tuple[Cell, Cell]:
     if found is None:
-        return "–", "–"
-    return f"{found[0]:.2f}", Span(found[1], found[2], f"[{found[1]:.2f}, {found[2]:.2f}]")
+        return "–", ""
+    value, low, high = found
+    return Number(value, f"{value:.2f}"), Span(low, high, f"[{low:.2f}, {high:.2f}]")
+
+
+def _share(value: float) -> Cell:
+    return share(value) if math.isfinite(value) else "–"
 
 
 def _pairs(run: RunFolder) -> str:
     found = pair_diagnostics(run.preferences, outcomes=labeled_outcomes(run.signals), anchors=_anchors(run))
-    rows: list[list[Cell]] = []
-    for entry in found:
-        repairs = sum(
-            count
-            for (stage, model), count in run.call_log.repairs.items()
-            if model == entry.rater and stage == ("preference" if entry.kind == "chains" else "pairwise")
-        )
-        rows.append(
-            [
-                entry.rater,
-                "answers against anchors" if entry.kind == "pairwise" else "chains",
-                entry.verdicts,
-                share(entry.failed),
-                share(repairs / entry.verdicts) if run.call_log.read else "–",
-                share(entry.ties),
-                *_points(entry.position_effect),
-                entry.pairs,
-                *_points(entry.consistent),
-                share(entry.wins),
-                share(entry.losses),
-                *_points(entry.agreement),
-            ]
-        )
+    rows = [row for entry in found for row in _pair_rows(run, entry)]
     if not rows:
         return ""
-    columns = ["rater", "of", "verdicts", "null, %", "repaired, %", "ties, %", "position effect, points", "interval"]
-    columns += ["swap pairs", "consistent, %", "interval", "wins, %", "losses, %", "gold's side, %", "interval"]
-    note = (
-        "position effect: how much more often the first-shown text wins than the second; 0 is fair, 100 is always the"
-        " first. consistent: swap pairs that say the same in both orders; wins and losses of the target's text (of the"
-        " first chain) are in both orders, and half a pair is no verdict. gold's side: of labeled items where exactly"
-        " one of target and anchor is right, how often a consistent verdict picks that one. 95 % intervals; items"
-        " are the units."
-    )
+    note = "Intervals take items as the units. Half a swap pair is no verdict, and a null one is no tie."
     return table(
-        columns,
+        _COLUMNS,
         rows,
         caption="Pairwise verdicts by rater",
-        numeric=range(2, len(columns)),
+        numeric=(2, 3, 4),
         note=note,
         source="tables/preferences.parquet, calls.jsonl",
     )
+
+
+def _pair_rows(run: RunFolder, entry: PairDiagnostics) -> Iterator[list[Cell]]:
+    chains = entry.kind == "chains"
+    name = f"{entry.rater}, on chains" if chains else f"{entry.rater}, on answers"
+    side = "the first chain" if chains else "the target"
+    stage, asked = "preference" if chains else "pairwise", f"{entry.verdicts:,} verdicts"
+    repairs = sum(n for (of, model), n in run.call_log.repairs.items() if (of, model) == (stage, entry.rater))
+    pairs = f"{entry.pairs:,} swap pairs"
+    yield [name, "position effect, points", *_points(entry.position_effect), asked, "0 is fair, 100 always the first"]
+    yield [name, "same in both orders, %", *_points(entry.consistent), pairs, "swap consistency"]
+    yield [name, "wins in both orders, %", _share(entry.wins), "", pairs, f"{side} wins"]
+    yield [name, "losses in both orders, %", _share(entry.losses), "", pairs, f"{side} loses"]
+    yield [name, "ties, %", _share(entry.ties), "", asked, "of the verdicts that came"]
+    yield [name, "null, %", share(entry.failed), "", asked, f"{entry.half:,} pairs have one verdict only"]
+    if run.call_log.read:
+        yield [name, "repaired, %", share(repairs / entry.verdicts), "", asked, "asked a second time for the form"]
+    if not chains:
+        about = "where one of target and anchor is right: the verdict picks it"
+        yield [name, "on gold's side, %", *_points(entry.agreement), _units(entry.agreement), about]
+
+
+def _units(found: Estimate | None) -> str:
+    return f"{found.n:,} labeled, decided pairs" if found is not None else ""
 
 
 def _scores(run: RunFolder) -> str:
@@ -97,37 +107,38 @@ def _scores(run: RunFolder) -> str:
         levels=run.items.select("item_id", "profile"),
         asked_at=run.call_log.score_times,
     )
-    rows: list[list[Cell]] = [
-        [
-            entry.rater,
-            entry.scores,
-            share(entry.failed),
-            share(entry.repaired),
-            entry.labels,
-            *_points(entry.agreement),
-            *_triple(entry.gold_correlation),
-            *_triple(entry.verbosity),
-            *_points(entry.self_preference),
-            *_triple(entry.drift),
-        ]
-        for entry in found
-    ]
+    rows = [row for entry in found for row in _score_rows(entry)]
     if not rows:
         return ""
-    columns = ["rater", "scores", "null, %", "repaired, %", "labeled answers", "gold's side of ½, %", "interval"]
-    columns += ["correlation with gold", "interval", "length", "interval", "own answers, points", "interval"]
-    columns += ["drift", "interval"]
     note = (
-        "On labeled items: gold's side of ½ is the share of scores above ½ for right and below for wrong answers;"
-        " length is the correlation of score and log length given the outcome; own answers is how much more a judge"
-        " that is also a target gives to its own than to others' answers to the same item, given the outcome. drift is"
-        " the correlation of score and time asked within levels of the profile. 95 % intervals."
+        "Given the outcome: what a straight line in φ explains is taken out first, of score and of length. Drift is"
+        " within levels of the profile, since items are asked in their order."
     )
     return table(
-        columns,
+        _COLUMNS,
         rows,
         caption="Scores by rater",
-        numeric=range(1, len(columns)),
+        numeric=(2, 3, 4),
         note=note,
-        source="tables/scores.parquet, responses.parquet, calls.jsonl",
+        source="tables/scores.parquet, responses.parquet, signals.parquet, calls.jsonl",
     )
+
+
+def _score_rows(entry: ScoreDiagnostics) -> Iterator[list[Cell]]:
+    name, labeled, asked = entry.rater, f"{entry.labels:,} labeled answers", f"{entry.scores:,} scores"
+    yield [
+        name,
+        "on gold's side of ½, %",
+        *_points(entry.agreement),
+        labeled,
+        "above for right, below for wrong answers",
+    ]
+    yield [name, "correlation with gold", *_triple(entry.gold_correlation), labeled, "of an answer's mean score"]
+    about = "correlation of score and log length, given the outcome; above 0 likes long answers"
+    yield [name, "verbosity", *_triple(entry.verbosity), labeled, about]
+    if entry.self_preference is not None:
+        about = "its own against others' answers to the same item, given the outcome"
+        yield [name, "self-preference, points", *_points(entry.self_preference), labeled, about]
+    yield [name, "drift over time", *_triple(entry.drift), asked, "correlation of score and the time it was asked"]
+    yield [name, "null, %", share(entry.failed), "", asked, "no score after one repair"]
+    yield [name, "repaired, %", _share(entry.repaired), "", asked, "asked a second time for the form"]

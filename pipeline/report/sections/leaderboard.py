@@ -33,7 +33,7 @@ def leaderboard(run: RunFolder) -> str:
         known = truth(run, target)
         if known is not None:
             shown = value(known, percent=percent)
-            rows.append([target, "simulated truth", shown, "", "", "", "", "", "expected value over its replies"])
+            rows.append([target, "simulated\u00a0truth", shown, "", "", "", "", "", "expected value over its replies"])
         for method, estimate in methods.items():
             if isinstance(estimate, Estimate):
                 rows.append([target, *_cells(method, estimate, methods.get("naive"), percent)])
@@ -58,7 +58,7 @@ def leaderboard(run: RunFolder) -> str:
 
 def _cells(method: str, estimate: Estimate, naive: Any, percent: bool) -> list[Cell]:
     known = method == "gold_all"
-    name, shown = METHOD_LABELS.get(method, method), value(estimate.value, percent=percent)
+    name, shown = METHOD_LABELS.get(method, method).replace(" ", "\u00a0"), value(estimate.value, percent=percent)
     if known:
         return [name, shown, "", "", estimate.n, "", "pool", _ABOUT[method]]
     return [
