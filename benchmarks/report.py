@@ -77,7 +77,7 @@ def synthesise(folder: Path, items: int, words: int = 150) -> Path:
 
 
 def opening_seconds(page: Path) -> float | None:
-    """Seconds from the start of a headless Chromium to the page with its items listed, less an empty page's; least of 3.
+    """Seconds from the start of a headless Chromium to the listed items, less an empty page's; the least of three.
 
     An upper bound: writing out the page's elements is counted too.
 
