@@ -13,9 +13,11 @@ from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, BudgetExceeded, Cost
 from pipeline.models.embeddings import send_attempt
 from pipeline.models.flights import Flight
+from pipeline.models.identity import public_endpoint
 from pipeline.models.limits import ModelLimits
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import KnownPrice, find_price, reply_cost, worst_case
+from pipeline.models.providers import environment_base
 from pipeline.models.retries import CallTrace, send_with_retries
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped
@@ -67,7 +69,7 @@ class LiveModel:
         clock: Clock,
     ) -> None:
         self.spec = spec
-        self.endpoint = spec.endpoint
+        self.endpoint = spec.endpoint or public_endpoint(environment_base(spec))
         self.negotiation = negotiation
         self.limits = ModelLimits(spec.max_concurrency, rpm=spec.rpm, tpm=spec.tpm, clock=clock.now, sleep=clock.sleep)
         self._budget = budget

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pipeline.errors import ConfigError
 from pipeline.models.spec import ModelSpec
 
-__all__ = ["KEY_VARIABLES", "check_credentials"]
+__all__ = ["KEY_VARIABLES", "check_credentials", "environment_base"]
 
 KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ai21": ("AI21_API_KEY",),
@@ -40,6 +40,17 @@ KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "xai": ("XAI_API_KEY",),
 }
 """Provider → the variables any one of which holds its key."""
+
+
+def environment_base(spec: ModelSpec) -> str | None:
+    """The base URL that LiteLLM takes from the environment for an entry without ``api_base``, or None.
+
+    It decides where calls go, so it is part of their identity.
+    """
+    if spec.transport != "litellm" or spec.api_base is not None:
+        return None
+    name = spec.provider.upper()
+    return os.environ.get(f"{name}_BASE_URL") or os.environ.get(f"{name}_API_BASE") or None
 
 
 def check_credentials(specs: Mapping[str, ModelSpec]) -> None:

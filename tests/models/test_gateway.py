@@ -365,3 +365,14 @@ async def test_embeddings_are_calls_like_any_other(open_desk: Open, server: Faul
     assert first[0] == first[2] != first[1]
     assert all(len(vector) == 8 for vector in first)
     assert isinstance(chat, Answered)
+
+
+async def test_a_base_url_from_the_environment_is_part_of_the_identity(
+    open_desk: Open, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    async with open_desk("litellm", api_base=None) as desk:
+        outcome = await desk.ask("x")
+    assert isinstance(outcome, Answered)
+    assert outcome.request.endpoint == server.url
+    assert server.seen.requests == 1
