@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -87,7 +88,9 @@ def replicate_hits(
     draw = design.draw(rng, n)
     axis = resolve_axis(draw.z, design.at, design.locality)
     truth = pool_truth(axis, draw.y) if target == "pool" else design.smoothed_truth
-    profile = _profile(design, draw.z, draw.observed, draw.signals, target, rule, rng)
+    with warnings.catch_warnings():  # of thousands of honest draws a few look unlike the pool
+        warnings.filterwarnings("ignore", message="labels do not look drawn at random", category=UserWarning)
+        profile = _profile(design, draw.z, draw.observed, draw.signals, target, rule, rng)
     inside = (profile.low <= truth) & (truth <= profile.high)
     return np.where(np.isfinite(profile.value), inside.astype(np.float64), np.nan), profile.high - profile.low
 
