@@ -1,4 +1,4 @@
-"""What goes into a paper: a methods paragraph, and the table of estimates as Markdown and LaTeX."""
+"""The methods paragraph of a paper: what exactly was estimated, how, and from how many labels."""
 
 from __future__ import annotations
 
@@ -7,107 +7,154 @@ from typing import Any
 
 from pipeline.estimators import Estimate, Profile
 from pipeline.report.document import EstimateSet
-from pipeline.report.terminal import METHOD_LABELS, number
 
-__all__ = ["methods_paragraph", "tables_latex", "tables_markdown"]
+__all__ = ["methods_paragraph"]
 
-_COLUMNS = ("Target", "Method", "Estimate", "SE", "Low", "High", "Labels")
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "λ": r"$\lambda$",
-}  # fmt: skip
-
-
-def _rows(estimates: EstimateSet) -> Iterator[list[str]]:
-    for target, methods in estimates.items():
-        for method, estimate in methods.items():
-            if isinstance(estimate, Estimate):
-                numbers = (estimate.value, estimate.se, estimate.low, estimate.high)
-                yield [
-                    target,
-                    METHOD_LABELS.get(method, method),
-                    *(number(value, percent=False, digits=2) for value in numbers),
-                    str(estimate.n),
-                ]
-
-
-def tables_markdown(estimates: EstimateSet) -> str:
-    """The means as a Markdown table."""
-    lines = ["| " + " | ".join(_COLUMNS) + " |", "| " + " | ".join("---" for _ in _COLUMNS) + " |"]
-    cells = ([" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in _rows(estimates))
-    lines.extend("| " + " | ".join(row) + " |" for row in cells)
-    return "\n".join(lines) + "\n"
-
-
-def _tex(cell: str) -> str:
-    return "".join(_SPECIAL.get(c, c) for c in " ".join(cell.split()))
-
-
-def tables_latex(estimates: EstimateSet) -> str:
-    """The means as a LaTeX table (package booktabs)."""
-    lines = [r"\begin{tabular}{llrrrrr}", r"\toprule", " & ".join(_COLUMNS) + r" \\", r"\midrule"]
-    lines += [" & ".join(_tex(cell) for cell in row) + r" \\" for row in _rows(estimates)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+_INTERVALS = {
+    "wilson": "Wilson's score interval at the effective number of labels",
+    "t": "Student's t",
+    "logit": "Student's t on the logit scale",
+}
 
 
 def methods_paragraph(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    """What exactly was estimated, how, and from how many labels; in sentences ready for a methods section."""
-    benchmark = manifest.get("benchmark") or {}
+    """Sentences ready for a methods section, in which every number is this run's own."""
     design = config.get("design") or {}
-    used = {method for methods in estimates.values() for method in methods}
-    said = [
-        f"We evaluated {_listed(tuple(estimates))} on {benchmark.get('items')} items of {benchmark.get('name')}"
-        f" (grading: {benchmark.get('grading')}), {manifest.get('labeled')} of them with gold labels drawn uniformly"
-        f" without replacement (seed {manifest.get('seed')})."
-    ]
-    if "naive" in used:
-        said.append(
-            "The naive estimate is the mean over the labeled items, with Wilson's interval for binary outcomes."
-        )
-    if "one_step" in used:
-        said.append(
-            f"The one-step estimate subtracts λ times the contrast of the first against {design.get('draws')} further"
-            f" draws of the predicted probability of correctness ({design.get('coupling')} coupling); λ was chosen by"
-            f" the rule '{_power_rule(estimates)}'."
-        )
-    if "one_step_pool" in used:
-        said.append("Its pool version uses the predictions of the unlabeled items as well.")
-    if used & {"lace", "lace_profile"}:
-        said.append(
-            "LACE uses the judge's scores, order-swapped comparisons with three anchors, confidence and score"
-            " disagreement of all items as control variates, with coefficients averaged over candidate rules by"
-            " leave-one-out error;"
-            " its intervals are about the mean (or kernel-smoothed profile) of these items."
-        )
-    if estimates.best_of_n:
-        said.append(
-            "Best-of-N values are unbiased: no score both selects and values the winner; intervals are over prompts."
-        )
+    said = [_design(estimates, manifest, config)]
+    said += _naive(estimates)
+    said += _one_step(estimates, design)
+    said += _lace(estimates, manifest)
+    said += _decisions(estimates)
+    said += _best_of_n(estimates, config)
     if manifest.get("simulated"):
         said.append(f"The replies of {_listed(tuple(manifest['simulated']))} are SIMULATED.")
-    said.append(f"Intervals have nominal coverage {_level(estimates):g}. Software: auxeval {_version(manifest)}.")
+    versions = manifest.get("versions") or {}
+    said.append(f"All intervals have nominal coverage {_level(estimates):g}.")
+    said.append(f"Software: auxeval {versions.get('auxeval', '')}; made by `{manifest.get('command')}`.")
     return " ".join(said)
 
 
 def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _power_rule(estimates: EstimateSet) -> str:
-    for methods in estimates.values():
-        found = methods.get("one_step")
-        if isinstance(found, Estimate):
-            return str(found.diagnostics.get("power_rule", "fixed"))
-    return "fixed"
+def _of(estimates: EstimateSet, method: str) -> list[tuple[str, Estimate | Profile]]:
+    return [(target, methods[method]) for target, methods in estimates.items() if method in methods]
+
+
+def _told(estimates: EstimateSet, method: str, name: str) -> list[str]:
+    """The different values of one diagnostic, as text."""
+    values = (found.diagnostics.get(name) for _, found in _of(estimates, method))
+    flat = (entry for value in values for entry in (value if isinstance(value, list) else [value]))
+    return list(dict.fromkeys(str(entry) for entry in flat if entry is not None))
+
+
+def _intervals(estimates: EstimateSet, method: str) -> str:
+    kinds = [_INTERVALS.get(kind, kind) for kind in _told(estimates, method, "interval")]
+    return f" (intervals: {_listed(kinds)})" if kinds else ""
+
+
+def _design(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    benchmark, design = manifest.get("benchmark") or {}, config.get("design") or {}
+    labels = sorted({found.n for _, found in _of(estimates, "naive") if isinstance(found, Estimate)})
+    counted = " or ".join(map(str, labels)) if labels else str(manifest.get("labeled"))
+    drawn = (
+        "the items that came with a gold answer"
+        if design.get("labeled") == "gold"
+        else f"drawn uniformly without replacement (seed {manifest.get('seed')})"
+    )
+    weighted = any(warning.code == "one_step_unweighted" for warning in estimates.warnings)
+    more = "; later labels were drawn with known unequal chances, which are weighted for" if weighted else ""
+    missing = (
+        "A labeled item without a reply counts as wrong."
+        if config.get("missing_reply", "wrong") == "wrong"
+        else "Labeled items without a reply are excluded."
+    )
+    evaluated = (
+        f"We evaluated {_listed(tuple(estimates) or tuple(manifest.get('targets') or ()))} on {benchmark.get('items')}"
+        f" items of {benchmark.get('name')} (grading: {benchmark.get('grading')})"
+    )
+    if not any(method != "gold_all" for methods in estimates.values() for method in methods):
+        return f"{evaluated}."
+    return f"{evaluated}, {counted} of them with gold labels, {drawn}{more}. {missing}"
+
+
+def _naive(estimates: EstimateSet) -> Iterator[str]:
+    if _of(estimates, "naive"):
+        yield f"The naive estimate is the mean outcome of the labeled items{_intervals(estimates, 'naive')}."
+    if _of(estimates, "repeated_decoding"):
+        yield "Repeated decoding averages several answers to each labeled item; items are the units."
+
+
+def _one_step(estimates: EstimateSet, design: Mapping[str, Any]) -> Iterator[str]:
+    if not _of(estimates, "one_step"):
+        return
+    rules, powers = _told(estimates, "one_step", "power_rule"), []
+    for _, found in _of(estimates, "one_step"):
+        power = found.diagnostics.get("power")
+        powers += [f"{power:.2f}"] if isinstance(power, float) else []
+    source = (
+        "a penalised regression on features of the chains, cross-fitted"
+        if design.get("algorithm") == "features"
+        else "a regressor model given the item, two auxiliary chains and the target's preference between them"
+    )
+    yield (
+        "The one-step estimate is the mean over labeled items of the outcome less λ times the difference between the"
+        f" predicted probability of correctness at draw 0 and its mean over {design.get('draws')} further draws, the"
+        f" predictions made by {source} ({design.get('coupling')} coupling); λ was chosen by the rule"
+        f" “{_listed(rules)}” and is {_listed(powers)}{_intervals(estimates, 'one_step')}. It is about the population"
+        " that the items come from."
+    )
+    if _of(estimates, "one_step_pool"):
+        yield "Its pool version corrects by the predictions for all items and is about the mean of these items."
+
+
+def _lace(estimates: EstimateSet, manifest: Mapping[str, Any]) -> Iterator[str]:
+    if _of(estimates, "lace"):
+        yield (
+            "LACE corrects the labeled mean by label-free signals of all items (judge scores, order-swapped comparisons"
+            " with anchors, stated confidence, disagreement of the scores; missing values filled with the pool's mean),"
+            " its coefficients averaged over candidate rules by their leave-one-out error; it is about the"
+            f" {_listed(_told(estimates, 'lace', 'covers')) or 'pool mean'}{_intervals(estimates, 'lace')}."
+        )
+    profiles = _of(estimates, "lace_profile")
+    if profiles:
+        axis = (manifest.get("benchmark") or {}).get("profile")
+        points = len(profiles[0][1].at) if isinstance(profiles[0][1], Profile) else 0
+        yield (
+            f"Profiles along {axis} are kernel-smoothed and estimated in the same way at {points} points, about the"
+            f" {_listed(_told(estimates, 'lace_profile', 'covers')) or 'pool profile'}"
+            f"{_intervals(estimates, 'lace_profile')}."
+        )
+    if _of(estimates, "lace_profile_band"):
+        yield "Joint bands hold for the whole profile at once."
+
+
+def _decisions(estimates: EstimateSet) -> Iterator[str]:
+    if not estimates.gaps:
+        return
+    yield "Gaps between targets are paired by item."
+    decided = estimates.extra.get("decisions")
+    if decided:
+        yield (
+            f"Joint intervals of all gaps ({decided['adjustment']}) give the rank sets; p-values are Holm's, and two"
+            f" targets are called equivalent if the joint interval lies within ±{decided['margin']:g}."
+        )
+
+
+def _best_of_n(estimates: EstimateSet, config: Mapping[str, Any]) -> Iterator[str]:
+    if not estimates.best_of_n:
+        return
+    settings = config.get("best_of_n") or {}
+    yield (
+        f"Best-of-N values come from {settings.get('candidates')} candidates per item and {settings.get('scores')}"
+        " judge scores of each, averaged over all subsets so that no score both selects a candidate and values it;"
+        " intervals are over prompts (Student's t)."
+    )
 
 
 def _level(estimates: EstimateSet) -> float:
     for methods in estimates.values():
         for estimate in methods.values():
-            if isinstance(estimate, Estimate | Profile):
-                return estimate.level
-    return 0.95
-
-
-def _version(manifest: Mapping[str, Any]) -> str:
-    return str((manifest.get("versions") or {}).get("auxeval", ""))
+            return estimate.level
+    return estimates.best_of_n[0].estimate.level if estimates.best_of_n else 0.95

@@ -9,7 +9,8 @@ from pipeline.report.charts import standalone
 from pipeline.report.figures_pdf import svg_to_pdf
 from pipeline.report.item_browser import item_browser
 from pipeline.report.markup import text
-from pipeline.report.methods_text import methods_paragraph, tables_latex, tables_markdown
+from pipeline.report.methods_text import methods_paragraph
+from pipeline.report.paper_tables import tables_latex, tables_markdown
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.best_of_n import best_of_n, best_of_n_curves
 from pipeline.report.sections.calls import calls
@@ -54,8 +55,8 @@ def write_report(folder: Path) -> None:
     for name, svg in _figures(run):
         _write(target / f"{name}.svg", standalone(svg))
         _write(target / f"{name}.pdf", svg_to_pdf(svg))
-    _write(target / "tables.md", tables_markdown(run.estimates))
-    _write(target / "tables.tex", tables_latex(run.estimates))
+    _write(target / "tables.md", tables_markdown(run.estimates, run.axis))
+    _write(target / "tables.tex", tables_latex(run.estimates, run.axis))
     _write(target / "methods.txt", methods_paragraph(run.estimates, run.manifest, run.config) + "\n")
 
 

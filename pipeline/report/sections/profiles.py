@@ -12,6 +12,8 @@ from pipeline.report.sections.values import between, is_share, value
 
 __all__ = ["places", "profile_chart", "profiles"]
 
+_OWN = ("lace_profile", "lace_profile_band", "naive_profile")
+
 
 def profiles(run: RunFolder) -> str:
     """The section; empty where no profile was estimated."""
@@ -86,4 +88,31 @@ def _one(run: RunFolder, target: str) -> str:
         note=note,
         source=f"estimates.json, targets → {target} → lace_profile, lace_profile_band, naive_profile",
     )
-    return f"<h3>{text(target)}</h3>{figure(profile_chart(run, target))}{made}"
+    return f"<h3>{text(target)}</h3>{figure(profile_chart(run, target))}{made}{_comparators(run, target)}"
+
+
+def _comparators(run: RunFolder, target: str) -> str:
+    """Every other profile of the target, point by point; empty where none was asked for."""
+    percent = is_share(run)
+    rows: list[list[Cell]] = [
+        [
+            method.removeprefix("profile_"),
+            str(at) if isinstance(at, str) else f"{float(at):.4g}",
+            value(found.value[k], percent=percent),
+            value(found.se[k], percent=percent, digits=2 if percent else 1),
+            between(found.low[k], found.high[k], percent=percent),
+        ]
+        for method, found in run.estimates[target].items()
+        if isinstance(found, Profile) and method not in _OWN
+        for k, at in enumerate(found.at)
+    ]
+    if not rows:
+        return ""
+    made = table(
+        ["method", run.axis, "value, %" if percent else "value", "SE", "interval"],
+        rows,
+        caption=f"{target}: comparators by {run.axis}",
+        numeric=(1, 2, 3, 4),
+        source=f"estimates.json, targets → {target} → profile_…",
+    )
+    return f"<details><summary>Comparators on the same labels</summary>{made}</details>"
