@@ -48,10 +48,11 @@ def prose(words: int, seed: int) -> Iterator[str]:
         yield " ".join(rng.choice(vocabulary, max(5, int(rng.normal(words, words / 4))), p=weights))
 
 
-def synthesise(folder: Path, items: int, words: int = 150) -> Path:
-    """A run of ``items`` items, as far as the report looks."""
-    run = pipeline.run(None, limit=BASE, runs_dir=folder / "runs", cache_dir=folder / "cache", yes=True).path
-    copies = -(-items // BASE)
+def synthesise(source: Path, run: Path, items: int, words: int = 150) -> Path:
+    """The run ``source`` grown to ``items`` items in a new folder ``run``, as far as the report looks."""
+    shutil.copytree(source, run)
+    base = pl.read_parquet(source / "tables" / "items.parquet").height
+    copies = -(-items // base)
 
     def repeated(name: str) -> pl.DataFrame:
         frame = pl.read_parquet(run / "tables" / f"{name}.parquet")
@@ -62,7 +63,7 @@ def synthesise(folder: Path, items: int, words: int = 150) -> Path:
     everything = everything.with_columns(pl.Series("question", [next(questions) for _ in range(items)]))
     write_frame(run / "tables", items_schema("ordinal"), everything)
     kept = everything.select("item_id")
-    for name in ("responses", "preferences", "scores", "taus", "signals"):
+    for name in ("responses", "preferences", "scores", "taus", "signals", "candidates"):
         frame = repeated(name).join(kept, on="item_id", how="semi", maintain_order="left")
         if name == "responses":
             frame = frame.filter(pl.col("stage") != "auxiliary")
@@ -71,7 +72,7 @@ def synthesise(folder: Path, items: int, words: int = 150) -> Path:
     log = run / "calls.jsonl"
     lines = log.read_bytes()
     with log.open("wb") as file:
-        for _ in range(max(1, items // BASE)):
+        for _ in range(max(1, items // base)):
             file.write(lines)
     return run
 
@@ -119,7 +120,8 @@ def main() -> None:
     options = parser.parse_args()
     for items in options.items:
         with tempfile.TemporaryDirectory() as folder:
-            run = synthesise(Path(folder), items, options.words)
+            made = pipeline.run(None, limit=BASE, runs_dir=f"{folder}/runs", cache_dir=f"{folder}/cache", yes=True)
+            run = synthesise(made.path, Path(folder) / "large", items, options.words)
             write_report(run)  # warm, so that what follows counts the report alone
             began = time.process_time()
             write_report(run)
