@@ -17,12 +17,12 @@ from pipeline.collection.examples import Examples
 from pipeline.collection.item_flow import ItemFlow
 from pipeline.collection.prompts import PromptSet
 from pipeline.collection.rows import Row
-from pipeline.collection.stages import StagePlan, stage_plan
+from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped
 from pipeline.models.types import Asker
 
-__all__ = ["CollectionSummary", "Collector"]
+__all__ = ["CollectionSummary", "Collector", "example_pool"]
 
 _LEAST_LIVE = 64
 _LIVE_PER_SLOT = 1.5
@@ -84,7 +84,7 @@ class Collector:
         self._caller = Caller(config, asker, prompts, stop_on_failures=stop_on_failures)
         self._caller.on_end = self._wake.set
         self._grader = Grader(benchmark.grading, tolerance=benchmark.tolerance)
-        self._examples = Examples(_example_pool(config, plan, labeled), plan.targets, plan.examples)
+        self._examples = Examples(example_pool(config, labeled), plan.targets, plan.examples)
         self._context = FlowContext(config, plan, prompts, self._caller, self._grader, self._take, self._examples)
         slots = sum(entry.max_concurrency for entry in config.model_entries.values())
         self._most_live = max(_LEAST_LIVE, round(_LIVE_PER_SLOT * slots))
@@ -167,8 +167,9 @@ async def _let_begin() -> None:
         await asyncio.sleep(0)
 
 
-def _example_pool(config: RunConfig, plan: StagePlan, labeled: frozenset[str]) -> list[str]:
-    """One more labeled item than a prompt shows, so that each of them can do without itself."""
+def example_pool(config: RunConfig, labeled: frozenset[str]) -> list[str]:
+    """Labeled items shown to the regressor: one more than a prompt shows, so that each can do without itself."""
+    plan = stage_plan(config)
     if not plan.examples:
         return []
     ids = sorted(labeled)

@@ -41,7 +41,12 @@ def _as_line(record: CallRecord) -> dict[str, Any]:
         "attempts": record.attempts,
         "waits_s": round(record.waits_s, 3),
         "latency_s": round(record.latency_s, 4),
-        "tokens": asdict(record.usage),
+        "tokens": {
+            "prompt": record.usage.prompt,
+            "completion": record.usage.completion,
+            "cached": record.usage.cached,
+            "reasoning": record.usage.reasoning,
+        },
         "cost_usd": record.cost_usd,
         "error": None if error is None else {"kind": error.kind, "status": error.status, "message": error.message},
         "at": record.at,
@@ -210,6 +215,13 @@ class CallLog:
         self.seen[line["stage"]] += 1
         if line["state"] == "cached" and self._lost_its_line(record):
             line["state"], line["attempts"] = "answered", 1
+        self._write(line)
+
+    def append_line(self, line: dict[str, Any]) -> None:
+        """Write the line of another process's log, unless the run has this call as answered already."""
+        self._write(line)
+
+    def _write(self, line: dict[str, Any]) -> None:
         if self._count(line):
             self._file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
 

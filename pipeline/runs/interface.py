@@ -17,7 +17,19 @@ from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config
 
-__all__ = ["RunResult", "in_any_loop", "load_env_file", "load_run", "replay", "result_of", "resume", "run", "run_async"]
+__all__ = [
+    "ConfigLike",
+    "RunResult",
+    "confirm",
+    "in_any_loop",
+    "load_env_file",
+    "load_run",
+    "replay",
+    "result_of",
+    "resume",
+    "run",
+    "run_async",
+]
 
 T = TypeVar("T")
 ConfigLike = RunConfig | Mapping[str, Any] | str | Path | None
@@ -80,7 +92,7 @@ async def run_async(
     if not transports:
         check_ready(prepared)
     if not yes:
-        _confirm(prepared, Path(cache_dir) if cache_dir else None)
+        confirm(prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
         await _collect(directory, prepared, quiet, transports, cache_dir, command)
     return result_of(directory)
@@ -221,7 +233,7 @@ def load_env_file() -> None:
     load_dotenv(Path.cwd() / ".env", override=False)
 
 
-def _confirm(prepared: Prepared, cache_dir: Path | None) -> None:
+def confirm(prepared: Prepared, cache_dir: Path | None) -> None:
     """Ask before spending more than ``confirm_above_usd``; without a person to ask, refuse."""
     from pipeline.runs.forecast import forecast_run
 

@@ -1,0 +1,127 @@
+"""Merging caches: the replies of one store into another, each verified, in pages, as often as one likes."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.models.cache import ReplyCache
+from pipeline.models.entries import DamagedEntry, Entry, decode, entry_from_json
+
+__all__ = ["LayeredCache", "MergeReport", "encoded_after", "merge_cache", "merge_encoded"]
+
+_NOTE = "note:"
+Encoded = tuple[int, str, bytes]
+"""Row number in its store, request key, and the entry's checksummed bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What a merge did.
+
+    Attributes:
+        read: entries seen.
+        added: those that were new; of two replies to one request the first merged stays.
+        damaged: (key, what is wrong) of entries left out.
+    """
+
+    read: int = 0
+    added: int = 0
+    damaged: tuple[tuple[str, str], ...] = ()
+
+    def __add__(self, other: MergeReport) -> MergeReport:
+        return MergeReport(self.read + other.read, self.added + other.added, self.damaged + other.damaged)
+
+
+def encoded_after(directory: Path, row: int, limit: int = 500) -> list[Encoded]:
+    """The next entries of a store by row number, as bytes; empty where there is no store yet.
+
+    Rows are only ever appended, so the last row number of a page is where the next begins. A store may be read while
+    another process writes it.
+    """
+    database = directory / "cache.db"
+    if not database.exists():
+        return []
+    query = (
+        "SELECT rowid, key, value FROM Cache WHERE rowid > ? AND raw = 1 AND mode = 1 AND filename IS NULL"
+        " AND typeof(key) = 'text' AND typeof(value) = 'blob' ORDER BY rowid LIMIT ?"
+    )
+    with contextlib.closing(sqlite3.connect(database, timeout=60.0)) as connection:
+        try:
+            rows = connection.execute(query, (row, limit)).fetchall()
+        except sqlite3.OperationalError:  # the store is just being made
+            return []
+    return [(int(number), str(key), bytes(value)) for number, key, value in rows]
+
+
+def merge_encoded(rows: Iterable[Encoded], into: ReplyCache) -> MergeReport:
+    """Add entries that pass verification: checksum, form, and the key computed again from the request.
+
+    What models were found to take (notes) is carried over where ``into`` does not know it yet: it is part of the keys.
+
+    Raises:
+        CacheWriteError: the store cannot be written.
+    """
+    whole: list[Entry] = []
+    damaged: list[tuple[str, str]] = []
+    for _, key, value in rows:
+        try:
+            if key.startswith(_NOTE):
+                _carry_over(key.removeprefix(_NOTE), decode(key, value), into)
+                continue
+            entry = entry_from_json(decode(key, value), check_key=True)
+            if entry.key != key:
+                raise DamagedEntry("stored under the key of another request")
+        except DamagedEntry as error:
+            damaged.append((key, str(error)))
+            continue
+        whole.append(entry)
+    added = into.add_many(whole) if whole else []
+    return MergeReport(len(whole) + len(damaged), sum(added), tuple(damaged))
+
+
+def _carry_over(name: str, document: Any, into: ReplyCache) -> None:
+    if isinstance(document, dict) and into.note(name) is None:
+        into.set_note(name, document)
+
+
+def merge_cache(source: Path, into: ReplyCache, *, page: int = 500) -> MergeReport:
+    """Every entry of the store under ``source``; a second time adds nothing."""
+    report, row = MergeReport(), 0
+    while rows := encoded_after(source, row, page):
+        report += merge_encoded(rows, into)
+        row = rows[-1][0]
+    return report
+
+
+class LayeredCache(ReplyCache):
+    """A store of one's own over others that are only read.
+
+    Args:
+        directory: where everything is written.
+        below: stores asked in turn when this one has no entry.
+    """
+
+    def __init__(self, directory: str | Path, below: Iterable[ReplyCache] = (), *, timeout_s: float = 60.0) -> None:
+        super().__init__(directory, timeout_s=timeout_s)
+        self._below = tuple(below)
+
+    def get(self, key: str) -> Entry | None:
+        """The entry of the first store that has one."""
+        own = super().get(key)
+        return own if own is not None else next((e for s in self._below if (e := s.get(key)) is not None), None)
+
+    def note(self, name: str) -> dict[str, object] | None:
+        """The note of the first store that has one."""
+        own = super().note(name)
+        return own if own is not None else next((n for s in self._below if (n := s.note(name)) is not None), None)
+
+    def close(self) -> None:
+        """Close this thread's connections, those below included."""
+        super().close()
+        for store in self._below:
+            store.close()

@@ -1,0 +1,294 @@
+"""A run's items split over Dask workers: leases out, replies and log lines in, then the run over the merged cache."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.collection.collector import example_pool
+from pipeline.errors import InputError, StoppedEarly
+from pipeline.models.budget import Spent
+from pipeline.models.cache import ReplyCache, default_cache_dir
+from pipeline.models.merging import MergeReport, merge_encoded
+from pipeline.models.stopping import RunStopped
+from pipeline.runs.call_log import CallLog
+from pipeline.runs.directory import RunDirectory, create_run, write_atomically
+from pipeline.runs.hosts import Hosts, work_once
+from pipeline.runs.interface import ConfigLike, RunResult, confirm, in_any_loop, load_env_file, result_of
+from pipeline.runs.leases import Lease, LeaseBook, divided_specs, most_shards
+from pipeline.runs.manifest import Manifest
+from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config, save_prompts
+from pipeline.runs.shard import ShardWork, spent_of
+
+__all__ = ["run_distributed"]
+
+_LOG = logging.getLogger(__name__)
+_MOST_DEATHS = 5
+_WINDOW_S = 60.0
+
+
+def run_distributed(
+    config: ConfigLike = None,
+    *,
+    client: Any = None,
+    workers: int | None = None,
+    run_id: str | None = None,
+    runs_dir: str | Path = "runs",
+    limit: int | None = None,
+    budget_usd: float | None = None,
+    yes: bool = False,
+    quiet: bool = True,
+    cache_dir: str | Path | None = None,
+    local_dir: str | Path | None = None,
+    gather_s: float = 5.0,
+    command: str = "run_distributed",
+) -> RunResult:
+    """``run`` with its items split over Dask workers.
+
+    Every worker process collects its share with a collector and a cache of its own, under a lease: a part of the
+    budget, and 1/N of each model's concurrency, rpm and tpm, so that N workers never exceed what one may spend. Every
+    ``gather_s`` seconds, and at the end, replies and log lines are merged into the run's cache and log. Tables,
+    estimates and report are then made here, by an ordinary run over the merged cache: they are those of one process.
+    A worker that dies costs its calls in flight; its shard is carried on over what it stored. ``auxeval resume`` or
+    the same call again carries on a run that stopped.
+
+    Args:
+        config, run_id, runs_dir, limit, budget_usd, yes, quiet, cache_dir: as of :func:`pipeline.run`.
+        client: a ``distributed.Client``, or the address of a scheduler; None starts local processes.
+        workers: how many take part (local ones: 2 by default; a cluster's: all); no more than a model has slots.
+        local_dir: folder on the workers' own disks; an absolute path beside the cache by default.
+        gather_s: seconds between merges: what the loss of a whole host, disk and all, can cost.
+
+    Raises:
+        InputError: as :func:`pipeline.run`; the dask extra is missing, or no worker is there.
+        StoppedEarly: budget, interrupt, a provider's refusal; everything paid for is merged.
+    """
+    load_env_file()
+    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
+    directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
+    prepared = prepare(resolved, directory if directory.config_file.exists() else None)
+    check_ready(prepared)
+    cache_path = Path(cache_dir or default_cache_dir()).resolve()
+    if not yes:
+        confirm(prepared, cache_path)
+    folder = Path(local_dir) if local_dir else cache_path.parent / "workers"
+    folder = folder / f"{directory.path.name}-{resolved.digest()[:12]}"
+    with directory.locked(), _connected(client, workers) as connected:
+        hosts = Hosts(connected, folder, cache_path)
+        facts = _Session(directory, prepared, hosts, cache_path, gather_s, command).collect(workers)
+        from pipeline.runs.drive import collect
+
+        in_any_loop(collect(directory, prepared, quiet=quiet, cache_dir=cache_path, command=command))
+        Manifest(directory).update(distributed=facts)
+        hosts.tidy()
+    return result_of(directory)
+
+
+@contextmanager
+def _connected(client: Any, workers: int | None) -> Iterator[Any]:
+    """A client: the caller's own, one of the scheduler at an address, or one of local processes."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError("a distributed run needs the dask extra: pip install 'auxeval[dask]'") from None
+    if client is not None and not isinstance(client, str):
+        yield client
+        return
+    if client is None:
+        with (
+            LocalCluster(n_workers=workers or 2, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as own,
+        ):
+            yield own
+        return
+    try:
+        opened = Client(client, timeout="10s")
+    except (OSError, ValueError) as unreachable:
+        raise InputError(f"no Dask scheduler answers at {client}: {unreachable}") from None
+    with opened as own:
+        yield own
+
+
+@dataclass(slots=True)
+class _Shards:
+    """One phase: who waits, who runs, who could not start a call under its lease."""
+
+    works: list[ShardWork]
+    waiting: deque[int]
+    running: dict[Any, tuple[int, Lease, bool]] = field(default_factory=dict)
+    starved: deque[int] = field(default_factory=deque)
+    deaths: Counter[int] = field(default_factory=Counter)
+    started: set[int] = field(default_factory=set)
+
+
+class _Session:
+    """Everything between the first lease and the last merge."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        prepared: Prepared,
+        hosts: Hosts,
+        cache_path: Path,
+        gather_s: float,
+        command: str,
+    ) -> None:
+        self._directory, self._prepared, self._hosts = directory, prepared, hosts
+        self._cache_path, self._gather_s, self._command = cache_path, gather_s, command
+        self._manifest = Manifest(directory)
+        self._name = f"auxeval-{directory.path.name}-{uuid.uuid4().hex[:8]}"
+        self._merged = MergeReport()
+        self._deaths = 0
+        self._possible = Spent()
+
+    def collect(self, workers: int | None) -> dict[str, Any]:
+        """Collect all items on the workers; the run's cache and log hold everything when it returns or raises.
+
+        Returns:
+            What the manifest says about it.
+        """
+        shards = most_shards(self._prepared.specs, min(self._hosts.count(), workers or self._hosts.count()))
+        since = self._begin()
+        with ReplyCache(self._cache_path) as cache, CallLog(self._directory.calls_file, crashed_since=since) as log:
+            self._gather(cache, log)
+            bounds = self._prepared.config.budget
+            before = Spent(calls=log.totals.calls_sent, tokens=log.totals.tokens, usd=log.totals.cost_usd)
+            book = LeaseBook(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=before)
+            try:
+                for split in self._phases(shards):
+                    self._hosts.seed(cache, self._prepared.specs.values())
+                    self._run_phase(split, since, book, cache, log)
+            except (RunStopped, KeyboardInterrupt) as stop:
+                reason = stop.reason if isinstance(stop, RunStopped) else "stopped by SIGINT"
+                self._record(log, shards)
+                self._manifest.finish("stopped", reason=reason)
+                command = f"auxeval resume {self._directory.path}"
+                raise StoppedEarly(reason, run=self._directory.path, resume_command=command) from None
+            except BaseException as error:
+                self._record(log, shards)
+                self._manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500])
+                raise
+            return self._record(log, shards)
+
+    def _begin(self) -> str:
+        """Open the run; the time since when replies in the cache may be this run's own."""
+        values = self._manifest.values
+        crashed = values.get("started_at") if values.get("state") == "running" else None
+        if not self._directory.config_file.exists():
+            save_prompts(self._prepared.prompts, self._directory.path / "prompts")
+        write_atomically(self._directory.config_file, self._prepared.config.to_yaml())
+        self._manifest.start(self._prepared.config, {**self._prepared.facts(), "command": self._command})
+        if crashed:
+            self._manifest.update(started_at=crashed)
+        return str(self._manifest.values["started_at"])
+
+    def _phases(self, shards: int) -> Iterator[list[Prepared]]:
+        """First the labeled items that all others are shown as examples, if any; then every item, split evenly."""
+        run = self._prepared
+        pool = set(example_pool(run.config, run.labeled))
+        first = [item for item in run.benchmark.items if item.item_id in pool]
+        others = [item for item in run.benchmark.items if item.item_id not in pool]
+        if first:
+            alone = replace(run.benchmark, items=tuple(first))
+            yield [replace(run, benchmark=alone, specs=divided_specs(run.specs, 1))]
+        count = max(1, min(shards, len(others)))
+        specs = divided_specs(run.specs, count)
+        parts = [replace(run.benchmark, items=(*first, *others[k::count])) for k in range(count)]
+        yield [replace(run, benchmark=part, specs=specs) for part in parts]
+
+    def _run_phase(self, split: list[Prepared], since: str, book: LeaseBook, cache: ReplyCache, log: CallLog) -> None:
+        home, folder, path = socket.gethostname(), self._hosts.folder, self._cache_path
+        works = [ShardWork(k, part, folder, home, path, since) for k, part in enumerate(split)]
+        shards = _Shards(works, deque(range(len(works))))
+        try:
+            while shards.waiting or shards.running or shards.starved:
+                self._start(shards, book)
+                finished = self._hosts.finished(shards.running, self._gather_s)
+                self._gather(cache, log)
+                for future in finished:
+                    self._end(shards, future, book)
+        except BaseException:
+            self._stop(shards)
+            self._gather(cache, log)
+            raise
+
+    def _start(self, shards: _Shards, book: LeaseBook) -> None:
+        """Lease and submit what waits: half of what is free, split evenly; all of it to the last that is starved."""
+        alone = not shards.waiting and not shards.running
+        if alone:
+            shards.waiting.append(shards.starved.popleft())
+        while shards.waiting:
+            share = 1.0 if alone else 1.0 / (len(shards.works) + len(shards.waiting))
+            number = shards.waiting.popleft()
+            lease = book.grant(share)
+            work = shards.works[number]
+            again = number in shards.started
+            limited = any(spec.rpm is not None or spec.tpm is not None for spec in work.prepared.specs.values())
+            work = replace(work, pause_s=_WINDOW_S if again and limited else 0.0)
+            shards.started.add(number)
+            shards.running[self._hosts.submit(work_once, work, lease, self._name)] = (number, lease, alone)
+
+    def _end(self, shards: _Shards, future: Any, book: LeaseBook) -> None:
+        number, lease, alone = shards.running.pop(future)
+        error = future.exception()
+        if error is not None:
+            if not self._hosts.died(error):
+                raise error
+            book.forfeit(lease)
+            self._deaths += 1
+            shards.deaths[number] += 1
+            _LOG.warning("the worker of shard %d died; the shard is carried on", number)
+            if shards.deaths[number] > _MOST_DEATHS:
+                raise RunStopped(f"shard {number} lost its worker {shards.deaths[number]} times", "interrupted")
+            shards.waiting.append(number)
+            return
+        result = future.result()
+        spent = spent_of(result["spent"])
+        book.settle(lease, spent)
+        self._possible.possible_usd += spent.possible_usd
+        self._possible.possible_tokens += spent.possible_tokens
+        if result["state"] == "done":
+            return
+        if result["state"] != "budget" or alone:
+            raise RunStopped(result["reason"], "budget" if result["state"] == "budget" else "interrupted")
+        (shards.waiting if spent.calls else shards.starved).append(number)
+
+    def _stop(self, shards: _Shards) -> None:
+        """No new calls anywhere; those in flight have ``drain_s`` to land."""
+        with suppress(Exception):
+            self._hosts.stop(self._name)
+        until = time.monotonic() + self._prepared.config.drain_s + 10.0
+        while shards.running and time.monotonic() < until:
+            for future in self._hosts.finished(shards.running, 1.0):
+                shards.running.pop(future)
+
+    def _gather(self, cache: ReplyCache, log: CallLog) -> None:
+        """Merge what the workers stored since the last time."""
+        for part in self._hosts.gather():
+            report = merge_encoded(part.entries, cache)
+            self._merged += report
+            for key, problem in report.damaged:
+                _LOG.warning("shard %d: entry %.16s… is damaged (%s) and left out", part.number, key, problem)
+            for line in part.lines.splitlines():
+                log.append_line(json.loads(line))
+
+    def _record(self, log: CallLog, shards: int) -> dict[str, Any]:
+        totals = log.totals.to_dict()
+        facts = {
+            "shards": shards,
+            "merged": self._merged.added,
+            "damaged": len(self._merged.damaged),
+            "workers_lost": self._deaths,
+            "possibly_charged_usd": self._possible.possible_usd,
+        }
+        self._manifest.update(calls=totals, cost_usd=totals["cost_usd"], distributed=facts)
+        return facts
