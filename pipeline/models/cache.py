@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import sqlite3
 import threading
 from collections import Counter
@@ -117,8 +118,7 @@ class ReplyCache:
 
     def free_bytes(self) -> int:
         """Free space of the cache's file system."""
-        space = os.statvfs(self.directory)
-        return space.f_bavail * space.f_frsize
+        return shutil.disk_usage(self.directory).free
 
     def get(self, key: str) -> Entry | None:
         """The entry of a request key, or None; a damaged entry is reported, quarantined and a miss."""
