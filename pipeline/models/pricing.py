@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ ASSUMED_MAX_TOKENS = 4096
 """Completion tokens reserved where a request names no maximum."""
 
 _PER_MESSAGE_TOKENS = 8
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def find_price(spec: ModelSpec) -> KnownPrice | None:
 
 
 def require_prices(specs: Mapping[str, ModelSpec], prices: Mapping[str, KnownPrice | None], budget: Budget) -> None:
-    """Refuse a money bound over models whose price is unknown.
+    """Refuse a money bound over models whose price is unknown; warn where a reply's length is not bounded.
 
     Raises:
         ConfigError: names the first such model and the line to add.
@@ -66,6 +68,12 @@ def require_prices(specs: Mapping[str, ModelSpec], prices: Mapping[str, KnownPri
             raise ConfigError(
                 f"models.{name}: budget.usd is set but the price of {spec.model} is unknown; add to it"
                 "  price: {input_per_million: …, output_per_million: …}"
+            )
+        if not {"max_tokens", "max_completion_tokens"} & spec.params.keys() and spec.transport != "simulated":
+            _LOG.warning(
+                "models.%s: params name no max_tokens; the budget reserves %d tokens for each of its replies",
+                name,
+                ASSUMED_MAX_TOKENS,
             )
 
 
