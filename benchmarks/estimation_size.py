@@ -34,7 +34,7 @@ PART = 500_000
 LABELS, POINTS = 500, 20
 
 
-def write_pool(folder: Path, rows: int) -> None:
+def write_pool(rows: int, folder: Path) -> None:
     """A partitioned table of ``rows`` items: a profile in (0, 1), six signals, a rare outcome."""
     import polars as pl
 
@@ -95,6 +95,7 @@ CASES: dict[str, tuple[str, Callable[[int, Path], None]]] = {
     "bon": ("Best-of-N 16 x 8, prompts", best_of_n_prompts),
     "gaps": ("all paired gaps, models", all_gaps),
 }
+WRITE = "write"
 
 
 def peak_mb() -> float:
@@ -115,8 +116,9 @@ def one(case: str, size: int, folder: Path) -> None:
         lace_profile_from_pool,
     )
 
+    run = write_pool if case == WRITE else CASES[case][1]
     before, cpu, wall = peak_mb(), time.process_time(), time.perf_counter()
-    CASES[case][1](size, folder)
+    run(size, folder)
     took = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
     print(json.dumps({**took, "peak": peak_mb(), "extra": peak_mb() - before}))
 
@@ -192,7 +194,7 @@ def main() -> None:
         for size in sizes[case]:
             with tempfile.TemporaryDirectory() as name:
                 if case == "lace":
-                    write_pool(Path(name), size)
+                    measure(WRITE, size, Path(name))
                 took = measure(case, size, Path(name))
             found[case].append((size, took))
             print(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,6 +38,9 @@ def invocation() -> str:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, whatever the forecast says.")
 @quiet_option
 @json_option
+@click.option(
+    "--dask", metavar="ADDRESS|local:N", help="Collect on a Dask scheduler's workers, or on N local processes."
+)
 def command(
     config: Path | None,
     run_id: str | None,
@@ -45,11 +50,17 @@ def command(
     yes: bool,
     quiet: bool,
     as_json: bool,
+    dask: str | None,
 ) -> None:
     """Collect, assemble, estimate, report. Without CONFIG: the embedded default, on simulated models."""
     from pipeline.runs.interface import run
 
-    result = run(
+    start: Callable[..., RunResult] = run
+    if dask is not None:
+        from pipeline.runs.distributed import run_distributed
+
+        start = partial(run_distributed, **_workers(dask))
+    result = start(
         config,
         run_id=run_id,
         runs_dir=runs_dir,
@@ -60,6 +71,16 @@ def command(
         command=invocation(),
     )
     show_result(result, as_json)
+
+
+def _workers(dask: str) -> dict[str, Any]:
+    """``local:N`` or a scheduler's address as arguments of ``run_distributed``."""
+    if not dask.startswith("local:"):
+        return {"client": dask}
+    count = dask.removeprefix("local:")
+    if not count.isdecimal() or int(count) < 1:
+        raise click.UsageError(f"--dask {dask}: expected local:N with N at least 1, or a scheduler's address")
+    return {"workers": int(count)}
 
 
 def show_result(result: RunResult, as_json: bool) -> None:
