@@ -81,6 +81,12 @@ def _label(value: float, percent: bool) -> str:
     return f"{round(100 * shown, 8):g} %" if percent else f"{shown:g}"
 
 
+def _number(value: float, percent: bool) -> str:
+    if percent:
+        return f"{100 * value:.1f}"
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:.4g}"
+
+
 def _short(label: str, most: int) -> str:
     return label if len(label) <= most else label[: most - 1] + "…"
 
@@ -121,14 +127,13 @@ def _forest_row(row: Interval, y: float, left: float, x: Scale, percent: bool) -
     parts = [_text(left - 12, y + 4, _short(row.label, 28), anchor="end")]
     if not math.isfinite(row.value):
         return [*parts, _text(WIDTH - 145, y + 4, "–")]
-    shown = f"{100 * row.value:.1f}" if percent else f"{row.value:.3f}"
+    shown = _number(row.value, percent)
     if row.low is None or row.high is None:
         parts.append(f'<path d="M{x(row.value):.1f} {y - 5:.1f}l5 5l-5 5l-5 -5Z" fill="none" stroke="{colour}"/>')
     elif math.isfinite(row.low) and math.isfinite(row.high):
         parts.append(_line(x(row.low), y, x(row.high), y, f'stroke="{colour}" stroke-width="2.5"'))
         parts.append(f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
-        ends = (row.low, row.high)
-        shown += " [" + ", ".join(f"{100 * end:.1f}" if percent else f"{end:.3f}" for end in ends) + "]"
+        shown += f" [{_number(row.low, percent)}, {_number(row.high, percent)}]"
     else:
         parts.append(f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
     return [*parts, _text(WIDTH - 145, y + 4, shown)]
@@ -170,7 +175,7 @@ def curve_chart(
         title: for screen readers.
         x_label: the axis.
         percent: values are shares.
-        ticks: names of the levels of a category.
+        ticks: names of the levels of a category, whose points are then joined by nothing.
         zero: mark the line of no difference.
     """
     height, left, right, top, bottom = 340, 58, 20, 34, 52
@@ -191,12 +196,14 @@ def curve_chart(
         parts.append(_text(left - 6, y(tick) + 4, _label(tick, percent), anchor="end"))
     if zero:
         parts.append(_line(left, y(0), WIDTH - right, y(0), 'class="axis"'))
+    room = max(4, int((WIDTH - left - right) / (6.5 * max(len(ticks), 1)))) if ticks else 16
     for place, name in ticks or [(tick, f"{round(tick, 10):g}") for tick in _ticks(x0, x1, 8)]:
-        parts.append(_text(x(place), base + 18, _short(name, 16), anchor="middle"))
+        parts.append(_text(x(place), base + 18, _short(name, room), anchor="middle"))
     parts.append(_text((left + WIDTH) / 2, height - 8, x_label, anchor="middle"))
     for number, curve in enumerate(curves):
-        parts += _curve(curve, COLOURS[number % len(COLOURS)], x, y, 5.0 * number)
-    return _svg(WIDTH, height, title, "".join(parts) + _legend(curves, left))
+        drawn = _points if ticks else _curve
+        parts += drawn(curve, COLOURS[number % len(COLOURS)], x, y, (14.0 if ticks else 5.0) * number)
+    return _svg(WIDTH, height, title, "".join(parts) + _legend(curves, left, bool(ticks)))
 
 
 def _curve(curve: Curve, colour: str, x: Scale, y: Scale, shift: float) -> list[str]:
@@ -221,13 +228,32 @@ def _curve(curve: Curve, colour: str, x: Scale, y: Scale, shift: float) -> list[
     return parts
 
 
-def _legend(curves: Sequence[Curve], left: float) -> str:
+def _points(curve: Curve, colour: str, x: Scale, y: Scale, shift: float) -> list[str]:
+    """Levels of a category stand in no order: points and whiskers, joined by nothing."""
+    across = [x(value) + shift for value in curve.x]
+    parts = []
+    for lows, highs, style in (
+        (curve.outer_low, curve.outer_high, 'stroke-width="1"'),
+        (curve.low, curve.high, 'stroke-width="3"'),
+    ):
+        for px, low, high in zip(across, lows, highs, strict=False):
+            if math.isfinite(low) and math.isfinite(high):
+                parts.append(_line(px, y(low), px, y(high), f'stroke="{colour}" {style}'))
+    for px, v in zip(across, curve.y, strict=True):
+        if math.isfinite(v):
+            parts.append(f'<circle cx="{px:.1f}" cy="{y(v):.1f}" r="4.5" fill="{colour}"/>')
+    return parts
+
+
+def _legend(curves: Sequence[Curve], left: float, points: bool) -> str:
     parts, across = [], left
     for number, curve in enumerate(curves):
         colour = COLOURS[number % len(COLOURS)]
         band = " (band: point by point; lighter: the whole curve)" if curve.outer_low else ""
-        name = _short(curve.name, 40) + (" (whiskers)" if curve.dashed and curve.low else band)
-        dash = ' stroke-dasharray="5 4"' if curve.dashed else ""
+        if points:
+            band = " (thick: this level; thin: all levels at once)" if curve.outer_low else ""
+        name = _short(curve.name, 40) + (" (whiskers)" if curve.dashed and curve.low and not points else band)
+        dash = ' stroke-dasharray="5 4"' if curve.dashed and not points else ""
         parts.append(_line(across, 14, across + 22, 14, f'stroke="{colour}" stroke-width="2.5"{dash}'))
         parts.append(_text(across + 28, 18, name))
         across += 52 + 6.2 * len(name)

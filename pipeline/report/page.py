@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from pipeline.report.sections.signals import signals
 
 __all__ = ["write_report"]
 
+_FIGURE = re.compile(r"(forest|gaps|(profile|best-of-n)-\d+)\.(svg|pdf)")
 _ASSETS = Path(__file__).resolve().parent / "assets"
 _SECTIONS = {
     "leaderboard": leaderboard,
@@ -52,7 +54,11 @@ def write_report(folder: Path) -> None:
     _write(folder / "report.html", _page(run))
     target = folder / "figures"
     target.mkdir(exist_ok=True)
-    for name, svg in _figures(run):
+    drawn = dict(_figures(run))
+    for old in target.iterdir():
+        if _FIGURE.fullmatch(old.name) and old.stem not in drawn:
+            old.unlink()
+    for name, svg in drawn.items():
         _write(target / f"{name}.svg", standalone(svg))
         _write(target / f"{name}.pdf", svg_to_pdf(svg))
     _write(target / "tables.md", tables_markdown(run.estimates, run.axis))
@@ -62,9 +68,9 @@ def write_report(folder: Path) -> None:
 
 def _figures(run: RunFolder) -> Iterator[tuple[str, str]]:
     """(file name without its ending, SVG); targets by number, since a model's name is no file name."""
-    yield "forest", forest(run)
-    if run.estimates.gaps and gap_chart(run):
-        yield "gaps", gap_chart(run)
+    for name, chart in (("forest", forest(run)), ("gaps", gap_chart(run))):
+        if chart:
+            yield name, chart
     for position, target in enumerate(run.estimates):
         chart = profile_chart(run, target)
         if chart:

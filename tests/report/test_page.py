@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -108,3 +110,52 @@ def test_the_report_loads_no_plotting_or_template_library(finished: Path) -> Non
     )
     done = subprocess.run([sys.executable, "-c", code, str(finished)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_figures_that_are_no_longer_drawn_are_removed_and_others_kept(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    (run / "figures" / "profile-9.svg").write_text("old", encoding="utf-8")
+    (run / "figures" / "mine.svg").write_text("mine", encoding="utf-8")
+    write_report(run)
+    names = {path.name for path in (run / "figures").iterdir()}
+    assert "profile-9.svg" not in names
+    assert {"mine.svg", "forest.svg"} <= names
+
+
+def test_a_run_without_means_has_no_leaderboard(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    document = json.loads((run / "estimates.json").read_text(encoding="utf-8"))
+    document |= {"targets": {name: {} for name in document["targets"]}, "gaps": []}
+    document.pop("decisions")
+    (run / "estimates.json").write_text(json.dumps(document), encoding="utf-8")
+    write_report(run)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert 'id="leaderboard"' not in page
+    assert 'href="#leaderboard"' not in page
+    assert 'id="best-of-n"' in page
+    assert "Scores of candidates by rater" in page
+    assert "forest.svg" not in {path.name for path in (run / "figures").iterdir()}
+
+
+def test_accuracy_of_the_simulated_world_is_no_truth_about_other_outcomes(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    manifest["benchmark"]["grading"] = "squared_error"
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report(run)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert 'id="self-check"' not in page
+
+
+def test_a_stopped_run_says_so_first(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    manifest |= {"state": "stopped", "reason": "budget of $1 is spent"}
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_report(run)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert page.index("The run stopped early (budget of $1 is spent)") < page.index('id="leaderboard"')

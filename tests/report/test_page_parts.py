@@ -205,3 +205,10 @@ def test_methods_paragraph_says_what_was_done_and_nothing_else() -> None:
     assert "came with a gold answer" in gold
     only_best = EstimateSet({"a": {}}, best_of_n=_estimates().best_of_n)
     assert "gold labels" not in methods_paragraph(only_best, manifest, {"best_of_n": {"candidates": 8, "scores": 4}})
+
+
+def test_levels_of_a_category_are_joined_by_nothing() -> None:
+    curve = Curve("c", (0.0, 1.0), (0.2, 0.8), (0.1, 0.7), (0.3, 0.9), (0.0, 0.6), (0.4, 1.0))
+    svg = curve_chart([curve], title="t", x_label="x", percent=False, ticks=[(0.0, "a"), (1.0, "b")])
+    assert "<path" not in svg
+    assert svg.count('stroke-width="3"') == svg.count('stroke-width="1"') == svg.count("<circle") == 2

@@ -39,7 +39,8 @@ def gaps(run: RunFolder) -> str:
         note=note,
         source="estimates.json, gaps and decisions → pairs",
     )
-    chart = figure(gap_chart(run), "LACE gaps with joint intervals, where there are any.") if gap_chart(run) else ""
+    drawn = gap_chart(run)
+    chart = figure(drawn, "LACE gaps with joint intervals, where there are any.") if drawn else ""
     along = [_along(run, gap) for gap in run.estimates.gaps if isinstance(gap.estimate, Profile)]
     more = f"<details><summary>Gaps along {text(run.axis)}</summary>{''.join(along)}</details>" if along else ""
     return section("gaps", "Paired gaps", chart, made, more)

@@ -26,7 +26,7 @@ _COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 def judges(run: RunFolder) -> str:
     """The section; empty where nobody judged."""
-    parts = [_pairs(run), _scores(run)]
+    parts = [_pairs(run), _scores(run), _candidates(run)]
     return section("judges", "Judges", *parts) if any(parts) else ""
 
 
@@ -55,13 +55,21 @@ def _triple(found: tuple[float, float, float] | None) -> tuple[Cell, Cell]:
     return Number(value, f"{value:.2f}"), Span(low, high, f"[{low:.2f}, {high:.2f}]")
 
 
+def _unbroken(row: list[Cell]) -> list[Cell]:
+    """The row with rater and measure on one line each, if they are short."""
+    return [
+        cell.replace(" ", "\u00a0") if k < 2 and isinstance(cell, str) and len(cell) < 36 else cell
+        for k, cell in enumerate(row)
+    ]
+
+
 def _share(value: float) -> Cell:
     return share(value) if math.isfinite(value) else "–"
 
 
 def _pairs(run: RunFolder) -> str:
     found = pair_diagnostics(run.preferences, outcomes=labeled_outcomes(run.signals), anchors=_anchors(run))
-    rows = [row for entry in found for row in _pair_rows(run, entry)]
+    rows = [_unbroken(row) for entry in found for row in _pair_rows(run, entry)]
     if not rows:
         return ""
     note = "Intervals take items as the units. Half a swap pair is no verdict, and a null one is no tie."
@@ -107,7 +115,7 @@ def _scores(run: RunFolder) -> str:
         levels=run.items.select("item_id", "profile"),
         asked_at=run.call_log.score_times,
     )
-    rows = [row for entry in found for row in _score_rows(entry)]
+    rows = [_unbroken(row) for entry in found for row in _score_rows(entry)]
     if not rows:
         return ""
     note = (
@@ -121,6 +129,38 @@ def _scores(run: RunFolder) -> str:
         numeric=(2, 3, 4),
         note=note,
         source="tables/scores.parquet, responses.parquet, signals.parquet, calls.jsonl",
+    )
+
+
+def _candidates(run: RunFolder) -> str:
+    """Scores of candidates, each candidate being an answer of its own."""
+    key = (pl.col("target") + "\x1f" + pl.col("candidate").cast(pl.String)).alias("target")
+    scored = run.scores.filter(pl.col("candidate").is_not_null())
+    graded = run.candidates.filter(pl.col("phi").is_not_null())
+    found = score_diagnostics(
+        scored.with_columns(key, pl.lit(None, dtype=pl.Int32).alias("candidate")),
+        run.responses.clear(),
+        graded.select("item_id", key, pl.col("phi").alias("y")),
+    )
+    rows: list[list[Cell]] = []
+    for entry in found:
+        graded_count = f"{entry.labels:,} graded candidates"
+        name, asked = entry.rater, f"{entry.scores:,} scores"
+        about = "above for right, below for wrong candidates"
+        rows.append([name, "on gold's side of ½, %", *_points(entry.agreement), graded_count, about])
+        about = "of a candidate's mean score"
+        rows.append([name, "correlation with gold", *_triple(entry.gold_correlation), graded_count, about])
+        rows.append([name, "null, %", share(entry.failed), "", asked, "no score after one repair"])
+        rows.append([name, "repaired, %", _share(entry.repaired), "", asked, "asked a second time for the form"])
+    if not rows:
+        return ""
+    return table(
+        _COLUMNS,
+        [_unbroken(row) for row in rows],
+        caption="Scores of candidates by rater",
+        numeric=(2, 3, 4),
+        note="Best of N picks by these scores: what they say of gold is what picking can gain in gold.",
+        source="tables/scores.parquet, candidates.parquet",
     )
 
 

@@ -8,7 +8,7 @@ from pipeline.estimators import Estimate
 from pipeline.report.charts import Interval, forest_plot
 from pipeline.report.markup import Cell, Number, figure, section, table
 from pipeline.report.run_folder import RunFolder
-from pipeline.report.sections.values import between, is_share, truth, value
+from pipeline.report.sections.values import between, is_share, means, truth, value
 from pipeline.report.terminal import METHOD_LABELS, worth
 
 __all__ = ["forest", "leaderboard"]
@@ -26,7 +26,9 @@ _SHOWN = ("gold_all", "naive", "repeated_decoding", "one_step", "one_step_pool",
 
 
 def leaderboard(run: RunFolder) -> str:
-    """The section."""
+    """The section; empty where no mean was estimated."""
+    if not any(means(run)):
+        return ""
     percent = is_share(run)
     rows: list[list[Cell]] = []
     for target, methods in run.estimates.items():
@@ -101,7 +103,9 @@ def _estimate(amount: float | None, percent: bool) -> Number:
 
 
 def forest(run: RunFolder) -> str:
-    """The forest plot as SVG."""
+    """The forest plot as SVG; empty where no mean was estimated."""
+    if not any(means(run)):
+        return ""
     rows: list[Interval] = []
     for group, (target, methods) in enumerate(run.estimates.items()):
         rows.append(Interval(target, None))

@@ -43,7 +43,10 @@ def is_share(run: RunFolder) -> bool:
 
 
 def truth(run: RunFolder, target: str) -> float | None:
-    """The true expected outcome of a simulated target; None for any other."""
+    """The true accuracy of a simulated target; None for any other, and where outcomes are no right or wrong."""
+    grading = str(run.benchmark.get("grading") or "")
+    if grading == "squared_error" or grading.startswith("python:"):
+        return None
     found = (run.estimates.extra.get("simulated") or {}).get(target) or {}
     known = found.get("true_accuracy")
     return float(known) if isinstance(known, int | float) else None
