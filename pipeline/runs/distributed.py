@@ -105,7 +105,9 @@ def _connected(client: Any, workers: int | None) -> Iterator[Any]:
         return
     if client is None:
         with (
-            LocalCluster(n_workers=workers or 2, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(
+                n_workers=workers or 2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+            ) as cluster,
             Client(cluster) as own,
         ):
             yield own
@@ -207,7 +209,10 @@ class _Session:
 
     def _run_phase(self, split: list[Prepared], since: str, book: LeaseBook, cache: ReplyCache, log: CallLog) -> None:
         home, folder, path = socket.gethostname(), self._hosts.folder, self._cache_path
-        works = [ShardWork(k, part, folder, home, path, since) for k, part in enumerate(split)]
+        known = None if self._prepared.world is None else self._prepared.benchmark.items
+        works = [
+            ShardWork(k, replace(part, world=None), known, folder, home, path, since) for k, part in enumerate(split)
+        ]
         shards = _Shards(works, deque(range(len(works))))
         try:
             while shards.waiting or shards.running or shards.starved:

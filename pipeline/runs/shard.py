@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.benchmark.items import Item
 from pipeline.collection.collector import Collector
 from pipeline.collection.rows import Row
 from pipeline.errors import AuxevalError, ConfigError
@@ -34,7 +35,8 @@ class ShardWork:
 
     Attributes:
         number: of the shard.
-        prepared: the run with this shard's items, and its share of the limits.
+        prepared: the run with this shard's items and its share of the limits, without its world.
+        known: what simulated models know: all items of the run; None where no model is simulated.
         folder: where shards keep caches and logs on the worker's disk.
         home: host of the client, whose cache is read by workers on that host alone.
         run_cache: that cache.
@@ -44,6 +46,7 @@ class ShardWork:
 
     number: int
     prepared: Prepared
+    known: tuple[Item, ...] | None
     folder: Path
     home: str
     run_cache: Path
@@ -73,6 +76,7 @@ def collect_shard(work: ShardWork, lease: Lease, should_stop: Callable[[], bool]
 async def _collect(work: ShardWork, lease: Lease, should_stop: Callable[[], bool]) -> dict[str, Any]:
     own = shard_folder(work.folder, work.number)
     own.mkdir(parents=True, exist_ok=True)
+    prepared = _with_world(work)
     budget = Budget(usd=lease.usd, calls=lease.calls, tokens=lease.tokens)
     state, reason = "done", ""
     await asyncio.sleep(work.pause_s)
@@ -81,14 +85,14 @@ async def _collect(work: ShardWork, lease: Lease, should_stop: Callable[[], bool
     try:
         with LayeredCache(own / "cache", below) as cache, CallLog(own / "calls.jsonl", crashed_since=work.since) as log:
             gateway = Gateway(
-                with_own_keys(work.prepared).specs,
+                with_own_keys(prepared).specs,
                 cache=cache,
                 budget=budget,
                 record=log.append,
-                transports=_transports(work.prepared),
+                transports=_transports(prepared),
             )
             async with gateway:
-                await _run(work.prepared, gateway, should_stop)
+                await _run(prepared, gateway, should_stop)
     except RunStopped as stop:
         state, reason = stop.kind, stop.reason
     except AuxevalError as error:
@@ -134,6 +138,14 @@ def with_own_keys(prepared: Prepared) -> Prepared:
                 )
         specs[name] = replace(spec, api_key=key)
     return replace(prepared, specs=specs)
+
+
+def _with_world(work: ShardWork) -> Prepared:
+    if work.known is None:
+        return work.prepared
+    from pipeline.models.simulated.world import World
+
+    return replace(work.prepared, world=World.from_items(work.known, seed=work.prepared.config.seed))
 
 
 def _transports(prepared: Prepared) -> dict[str, Transport]:

@@ -105,3 +105,20 @@ def test_the_budget_holds_over_all_workers(cluster: Any, server: FaultServer, tm
         run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
     assert 50 <= server.seen.answered <= 60
     assert stored(tmp_path / "cache") == server.seen.answered
+
+
+def test_simulated_models_and_in_context_examples(cluster: Any, tmp_path: Path) -> None:
+    config = {
+        "schema": 1,
+        "name": "simulated",
+        "seed": 3,
+        "benchmark": {"preset": "embedded", "limit": 12},
+        "roles": {"targets": ["sim/strong"], "auxiliary": ["sim/aux-a", "sim/aux-b"], "regressor": "sim/regressor"},
+        "design": {"labeled": 8, "draws": 2, "tau": {"variant": "in_context"}},
+        "estimate": ["naive", "one_step"],
+    }
+    result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+    folder = tmp_path / "one"
+    alone = run(config, run_id="d", **options(folder))
+    assert result.manifest["calls"]["answered"] == alone.manifest["calls"]["answered"] == stored(tmp_path / "cache")
+    assert tables_of(result.path) == tables_of(alone.path)

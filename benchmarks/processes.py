@@ -1,6 +1,6 @@
 """Collection over one, two and more Dask processes against the test server: wall time, repeats, and what merging costs.
 
-    python benchmarks/distributed.py [--items 30] [--processes 1 2 3] [--latency 0.1]
+    python benchmarks/processes.py [--items 30] [--processes 1 2 3] [--latency 0.1]
 
 Every model entry has six slots in all, however many processes share them, so the calls in flight stay the same and
 the wall time shows what splitting costs or saves. ``start s`` is the time of starting the processes.
@@ -67,6 +67,7 @@ def main() -> None:
         return
     from fault_server import FaultServer
 
+    from pipeline.models.cache import ReplyCache
     from pipeline.runs.distributed import run_distributed
 
     print(
@@ -87,7 +88,8 @@ def main() -> None:
                     settings, client=client, runs_dir=folder / "runs", cache_dir=folder / "cache", yes=True, gather_s=1
                 )
                 took, seen = time.monotonic() - started, server.seen
-                repeats = sum(seen.answered_by_body.values()) - len(seen.answered_by_body)
+                with ReplyCache(folder / "cache") as cache:
+                    repeats = seen.answered - len(cache)
                 slots = 6 * len(settings["models"])
                 print(
                     f"{count:>9} {started - began:8.1f} {took:7.1f} {seen.answered:>6} {repeats:>8}"
