@@ -95,7 +95,7 @@ def _pair_rows(run: RunFolder, entry: PairDiagnostics) -> Iterator[list[Cell]]:
     yield [name, "wins in both orders, %", _share(entry.wins), "", pairs, f"{side} wins"]
     yield [name, "losses in both orders, %", _share(entry.losses), "", pairs, f"{side} loses"]
     yield [name, "ties, %", _share(entry.ties), "", asked, "of the verdicts that came"]
-    yield [name, "null, %", share(entry.failed), "", asked, f"{entry.half:,} pairs have one verdict only"]
+    yield [name, "null, %", share(entry.failed), "", asked, f"pairs with one verdict only: {entry.half:,}"]
     if run.call_log.read:
         yield [name, "repaired, %", share(repairs / entry.verdicts), "", asked, "asked a second time for the form"]
     if not chains:
