@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from pipeline.config_messages import one_line
 from pipeline.errors import ConfigError
 
 __all__ = [
@@ -370,47 +371,6 @@ class RunConfig(_Section):
         return yaml.safe_dump(self.canonical(), sort_keys=False, allow_unicode=True)
 
 
-def _near(key: str, known: list[str]) -> str:
-    match = difflib.get_close_matches(key, known, n=1)
-    return f"; did you mean {match[0]!r}?" if match else f" (known: {', '.join(sorted(known))})"
-
-
-def _known_keys(location: tuple[int | str, ...]) -> list[str]:
-    """The keys allowed where an unknown one was found."""
-    section: Any = RunConfig
-    for part in location[:-1]:
-        if isinstance(part, int) or section is None:
-            continue
-        if section is dict:
-            section = ModelConfig
-            continue
-        info = section.model_fields.get(part) if isinstance(section, type) and issubclass(section, BaseModel) else None
-        if part == "models":
-            section = dict
-            continue
-        inner = getattr(info, "annotation", None)
-        arguments = [inner, *getattr(inner, "__args__", ())]
-        section = next((a for a in arguments if isinstance(a, type) and issubclass(a, BaseModel)), None)
-    if not isinstance(section, type) or not issubclass(section, BaseModel):
-        return []
-    return [info.alias or name for name, info in section.model_fields.items()]
-
-
-def _one_line(error: ValidationError, source: str) -> str:
-    """The first problem of a validation error, as one line that names place and mend."""
-    first = error.errors(include_url=False, include_input=True)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    rest = len(error.errors()) - 1
-    more = f" (and {rest} more)" if rest else ""
-    if first["type"] == "extra_forbidden":
-        key = str(first["loc"][-1])
-        return f"{source}: unknown key {where!r}{_near(key, _known_keys(first['loc']))}{more}"
-    if first["type"] == "missing":
-        return f"{source}: missing key {where!r}{more}"
-    message = str(first["msg"]).removeprefix("Value error, ").replace("\n", " ")
-    return f"{source}: {where}: {message}{more}" if where else f"{source}: {message}{more}"
-
-
 def parse_config(data: object, *, source: str = "config", base: Path | None = None) -> RunConfig:
     """Validate a configuration given as plain values.
 
@@ -430,7 +390,7 @@ def parse_config(data: object, *, source: str = "config", base: Path | None = No
     try:
         config = RunConfig.model_validate(dict(data))
     except ValidationError as error:
-        raise ConfigError(_one_line(error, source)) from None
+        raise ConfigError(one_line(error, source, RunConfig, {"models": ModelConfig})) from None
     return _absolute_paths(config, base) if base is not None else config
 
 

@@ -1,0 +1,63 @@
+"""What is wrong with a configuration, as one line that names the place and the mend."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ValidationError
+
+__all__ = ["one_line"]
+
+Section = type[BaseModel]
+
+
+def one_line(error: ValidationError, source: str, root: Section, mappings: Mapping[str, Section]) -> str:
+    """The first problem of a validation error.
+
+    Args:
+        error: of the whole configuration.
+        source: what to call the file.
+        root: the model of the whole configuration.
+        mappings: keys that map names to sections, and the model of those sections.
+    """
+    first = error.errors(include_url=False, include_input=True)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    rest = len(error.errors()) - 1
+    more = f" (and {rest} more)" if rest else ""
+    if first["type"] == "extra_forbidden":
+        key = str(first["loc"][-1])
+        return f"{source}: unknown key {where!r}{_near(key, _known_keys(first['loc'], root, mappings))}{more}"
+    if first["type"] == "missing":
+        return f"{source}: missing key {where!r}{more}"
+    message = str(first["msg"]).removeprefix("Value error, ").replace("\n", " ")
+    return f"{source}: {where}: {message}{more}" if where else f"{source}: {message}{more}"
+
+
+def _near(key: str, known: list[str]) -> str:
+    match = difflib.get_close_matches(key, known, n=1)
+    return f"; did you mean {match[0]!r}?" if match else f" (known: {', '.join(sorted(known))})"
+
+
+def _known_keys(location: tuple[int | str, ...], root: Section, mappings: Mapping[str, Section]) -> list[str]:
+    """The keys allowed where an unknown one was found."""
+    section: Section | None = root
+    named: Section | None = None
+    for part in location[:-1]:
+        if named is not None:  # the name of an entry
+            section, named = named, None
+        elif part in mappings:
+            named = mappings[str(part)]
+        elif section is not None and not isinstance(part, int):
+            section = _inner(section, part)
+    if section is None:
+        return []
+    return [info.alias or name for name, info in section.model_fields.items()]
+
+
+def _inner(section: Section, key: str) -> Section | None:
+    """The section that a key holds, if it holds one."""
+    info = section.model_fields.get(key)
+    annotation = getattr(info, "annotation", None)
+    candidates = [annotation, *getattr(annotation, "__args__", ())]
+    return next((found for found in candidates if isinstance(found, type) and issubclass(found, BaseModel)), None)
