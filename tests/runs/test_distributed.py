@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -122,3 +125,35 @@ def test_simulated_models_and_in_context_examples(cluster: Any, tmp_path: Path) 
     alone = run(config, run_id="d", **options(folder))
     assert result.manifest["calls"]["answered"] == alone.manifest["calls"]["answered"] == stored(tmp_path / "cache")
     assert tables_of(result.path) == tables_of(alone.path)
+
+
+CLIENT = """
+import json, sys
+from pathlib import Path
+from pipeline.runs.distributed import run_distributed
+address, config, folder = sys.argv[1], json.loads(sys.argv[2]), Path(sys.argv[3])
+run_distributed(config, client=address, run_id="d", runs_dir=folder / "runs", cache_dir=folder / "cache", yes=True)
+"""
+
+
+def test_workers_stop_when_the_client_is_killed_and_the_next_session_pays_for_nothing_twice(
+    cluster: Any, tmp_path: Path
+) -> None:
+    with FaultServer(latency_s=0.2) as server:
+        config = http_config(server.url, concurrency=3)
+        arguments = [cluster.scheduler.address, json.dumps(config), str(tmp_path)]
+        client = subprocess.Popen([sys.executable, "-c", CLIENT, *arguments], cwd=Path(__file__).parents[2])
+        while server.seen.answered < 30:
+            assert client.poll() is None
+            time.sleep(0.01)
+        client.kill()
+        client.wait()
+        before, quiet_since = server.seen.requests, time.monotonic()
+        deadline = quiet_since + 60
+        while time.monotonic() - quiet_since < 3:
+            assert time.monotonic() < deadline, "the workers go on without their client"
+            if server.seen.requests != before:
+                before, quiet_since = server.seen.requests, time.monotonic()
+            time.sleep(0.05)
+        result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+        assert stored(tmp_path / "cache") == server.seen.answered == result.manifest["calls"]["answered"]
