@@ -237,14 +237,15 @@ def _arena(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
 
 
 def _ratings(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
-    """Mean human ratings of 0 to 100 as shares."""
-    return frame.with_columns(pl.col("y") / 100.0, pl.lit("ratings").alias("target"))
+    """Human and judge ratings of 0 to 100 as shares (local PPI wants its score on the outcome's scale)."""
+    judges = [name for name in frame.columns if name.startswith("judge_")]
+    return frame.with_columns(pl.col("y", *judges) / 100.0, pl.lit("ratings").alias("target"))
 
 
 def _toxicity(frame: pl.DataFrame, _path: Path) -> pl.DataFrame:
-    """Judge scores cut to their scale of 0 to 9 (one reply holds a stray 110)."""
+    """Judge scores cut to their scale of 0 to 9 (one reply holds a stray 110), as shares of it."""
     judges = [name for name in frame.columns if name.startswith("judge_")]
-    return frame.with_columns(pl.col(judges).clip(0, 9), pl.lit("toxic").alias("target"))
+    return frame.with_columns(pl.col(judges).clip(0, 9) / 9.0, pl.lit("toxic").alias("target"))
 
 
 _ASSET_JUDGES = (
