@@ -28,6 +28,9 @@ _ENVIRONMENT = {
     "AIOHTTP_CONNECTOR_LIMIT_PER_HOST": "4096",
 }
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore", "aiohttp")
+_LITELLM_TIMEOUT_S = 600.0
+"""What LiteLLM allows between two bytes unless told otherwise."""
+
 _NO_KEY = "none"
 """What local servers get where no key is named: LiteLLM would otherwise send the key of another provider."""
 
@@ -81,7 +84,7 @@ class LiteLLMTransport:
     async def send(self, spec: ModelSpec, request: Request, *, timeout_s: float) -> RawReply:
         """One attempt; see :class:`pipeline.models.transport.Transport`."""
         self._check_provider(spec)
-        arguments = self._arguments(spec, timeout_s)
+        arguments = self._arguments(spec)
         shape = (spec.name, canonical_json(request.params))
         seen: list[Any] = []
         if shape not in self._sent:
@@ -104,7 +107,7 @@ class LiteLLMTransport:
         self._check_provider(spec)
         try:
             response = await self._litellm.aembedding(
-                model=spec.model, input=list(texts), **self._arguments(spec, timeout_s), **params
+                model=spec.model, input=list(texts), **self._arguments(spec), **params
             )
         except Exception as error:
             raise from_litellm(error, _secrets(spec)) from None
@@ -112,9 +115,12 @@ class LiteLLMTransport:
         usage = response.usage.model_dump() if response.usage is not None else None
         return read_embeddings({"data": rows, "usage": usage, "model": response.model}, len(texts))
 
-    def _arguments(self, spec: ModelSpec, timeout_s: float) -> dict[str, Any]:
+    def _arguments(self, spec: ModelSpec) -> dict[str, Any]:
         """What every call carries besides its own parameters; the two zeros are LiteLLM's and the SDK's retries."""
-        arguments: dict[str, Any] = {"num_retries": 0, "max_retries": 0, "timeout": timeout_s}
+        arguments: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
+        if spec.attempt_timeout_s > _LITELLM_TIMEOUT_S:
+            # Only then: naming a timeout costs a millisecond a call, and the gateway bounds every attempt itself.
+            arguments["timeout"] = spec.attempt_timeout_s
         if spec.provider != "sim":
             arguments |= _FREE
         if spec.api_base is not None:
