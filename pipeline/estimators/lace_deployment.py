@@ -38,6 +38,8 @@ def lace_deployment(
     ridge: float = DEFAULT_RIDGE,
     standardize: bool = False,
     adapt: Literal["average"] | None = None,
+    learner: Literal["logistic"] | None = None,
+    rng: np.random.Generator | int | None = None,
     target: Target = "pool",
     interval: Interval = "auto",
     level: float = 0.95,
@@ -57,6 +59,8 @@ def lace_deployment(
         ridge: λ ≥ 0.
         standardize: divide the signals by their pool sd first.
         adapt: None for equation 4, "average" for the adaptive rule at one point with weights ∝ ρ.
+        learner: None; logistic candidates have not been shown to help a deployment mean, and are refused.
+        rng: not used, for a common signature: nothing here is random.
         target: "pool" for these M items reweighted, "population" for what they were drawn from.
         interval, level, inclusion_probabilities: as in ``lace_mean``.
 
@@ -65,6 +69,8 @@ def lace_deployment(
     """
     check_options(target, interval, None, ridge)
     check_level(level)
+    if learner is not None:
+        raise ValueError("lace_deployment has no learner; leave it out")
     penalty = check_ridge_number(ridge)
     values = check_signals(signals)
     rows = len(values)

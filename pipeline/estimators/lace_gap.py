@@ -35,6 +35,7 @@ def lace_gap(
     coefficient_locality: Locality | Sequence[Locality] | None = None,
     standardize: bool = False,
     adapt: Literal["average"] | None = None,
+    learner: Literal["logistic"] | None = None,
     rng: np.random.Generator | int | None = None,
     empty: Literal["pooled"] | None = None,
     target: Target = "pool",
@@ -54,6 +55,8 @@ def lace_gap(
         labeled: (M,) booleans; None means where both outcomes are finite.
         at, locality, ridge, coefficient_locality, standardize, adapt, rng, empty, target, level,
             inclusion_probabilities: as in ``lace_profile``.
+        learner: as in ``lace_profile``; a difference of right and wrong answers takes three values, so that
+            "logistic" is refused unless every difference is 0 or 1.
         interval: "auto" or "t"; a difference has no Wilson interval.
 
     Returns:
@@ -77,7 +80,7 @@ def lace_gap(
     problem = pose_problem(z, first - second, features, rows, at, locality, inclusion_probabilities)
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize, adapt=adapt,
-        rng=rng, empty=empty, binary=False,
+        learner=learner, rng=rng, empty=empty, binary=False,
     )  # fmt: skip
     fitted.facts["contrast"] = "a - b"
     return fitted.profile(target, interval, level)
