@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- measured by python -m benchmarks: begin -->", "<!-- measured by python -m benchmarks: end -->"
 PEERS = (
-    "aiohttp", "cje-eval", "dask", "DoubleML", "evalica", "glide-py", "inspect-ai", "litellm", "openai",
+    "aiohttp", "cje-eval", "DoubleML", "evalica", "glide-py", "inspect-ai", "litellm", "openai",
     "passk-inference", "ppi-python",
 )  # fmt: skip
 OWN = ("auxeval", "numpy", "scipy", "scikit-learn", "polars", "pydantic", "diskcache")
@@ -191,7 +191,7 @@ def machine() -> str:
         f"* Machine: {os.cpu_count()} cores ({platform.machine()}{_memory()}), {platform.system()}, Python"
         f" {platform.python_version()}, one BLAS thread.\n"
         f"* Versions: {own}.\n* Peers here: {', '.join(here) or 'none'}.\n"
-        f"* Peers absent, therefore not measured: {', '.join(absent) or 'none'} (`pip install 'auxeval[bench]'`)."
+        f"* Peers absent here: {', '.join(absent) or 'none'} (`pip install 'auxeval[bench]'`)."
     )
 
 
