@@ -81,7 +81,7 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
     if "lace_profile" in wanted:
         _add_profiles(estimates, pool, axes, config, warnings)
     if "comparators" in wanted:
-        _add_comparators(estimates, pool, axes, config)
+        _add_comparators(estimates, pool, axes, config, warnings)
     gaps = paired_gaps(pool, axes, taus, config) if "gaps" in wanted else ()
     best_of_n: tuple[Any, ...] = ()
     extra: dict[str, Any] = {}
@@ -269,14 +269,16 @@ def _add_comparators(
     pool: dict[str, TargetArrays],
     axes: dict[str, Axis | None],
     config: RunConfig,
+    warnings: list[Warned],
 ) -> None:
+    """Every comparator's profile; one that cannot work on this axis is left out with a warning."""
     for name, arrays in pool.items():
         axis = axes[name]
         if axis is None:
             continue
         primary = arrays.signal_names.index("judge") if "judge" in arrays.signal_names else 0
         for method in COMPARATORS:
-            with named_refusals(name, method):
+            try:
                 estimates[name][f"profile_{method}"] = comparator_profile(
                     method,
                     axis.z,
@@ -289,3 +291,5 @@ def _add_comparators(
                     standardize=True,
                     rng=generator(config.seed, "comparators", name),
                 )
+            except (ValueError, TypeError) as refusal:
+                warnings.append(Warned("comparator_refused", f"{name}: comparator {method} is left out: {refusal}"))

@@ -164,3 +164,15 @@ def test_joint_decisions_are_wider_than_single_ones_and_ranks_follow_them(tables
     shown_better = sum(pair["low"] > 0 for pair in decided["pairs"] if pair["a"] == "good")
     assert ranks["good"]["worst"] == 3 - shown_better
     assert all(1 <= entry["best"] <= entry["rank"] <= entry["worst"] <= 3 for entry in ranks.values())
+
+
+def test_a_comparator_that_cannot_work_on_the_axis_is_a_warning_not_the_end(tmp_path: Path) -> None:
+    tables = _write_tables(tmp_path)
+    named = tables.signals.with_columns(
+        pl.when(pl.col("profile") > 2).then(pl.lit("hard")).otherwise(pl.lit("easy")).alias("profile")
+    )
+    named.write_parquet(tmp_path / "signals.parquet")
+    estimates = estimate_run(_config(estimate=["naive", "comparators"]), RunTables(tmp_path))
+    assert "profile_naive" in estimates["good"]
+    refused = [warning for warning in estimates.warnings if warning.code == "comparator_refused"]
+    assert any("strat_ppi" in warning.message for warning in refused)
