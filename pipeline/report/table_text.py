@@ -36,7 +36,7 @@ def worth_sentences(estimates: EstimateSet) -> tuple[str, ...]:
             )
             sentences.append(f"{prefix}{said}: {mean.n} labels are worth {worth:.0f} ({gain:.2f}×).")
         for method, profile in methods.items():
-            if method.startswith("lace_profile") and isinstance(profile, Profile):
+            if method.startswith("lace_profile") and not method.endswith("_band") and isinstance(profile, Profile):
                 verdicts = list(profile.diagnostics.get("verdict") or [])
                 if verdicts:
                     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("help", "neutral", "hurt") if v in verdicts)

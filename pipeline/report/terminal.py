@@ -59,7 +59,7 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
     if profiles:
         for target, methods in estimates.items():
             for method, profile in methods.items():
-                if method.startswith("lace_profile") and isinstance(profile, Profile):
+                if method.startswith("lace_profile") and not method.endswith("_band") and isinstance(profile, Profile):
                     along = f" along {profile.diagnostics['column']}" if "column" in profile.diagnostics else ""
                     yield _profile(f"{target}: profile{along}", profile)
     if any(isinstance(gap.estimate, Estimate) for gap in estimates.gaps):
