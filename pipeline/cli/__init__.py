@@ -84,9 +84,20 @@ def _set_up_logging(verbose: int, log_file: Path | None) -> None:
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if log_file is not None:
         handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
+    for handler in handlers:
+        handler.addFilter(_without_secrets)
     logging.basicConfig(level=level, handlers=handlers, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for name in ("LiteLLM", "litellm", "httpx", "httpcore", "openai", "aiohttp", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _without_secrets(record: logging.LogRecord) -> bool:
+    """Take the values of key variables (``.env`` included, once it is loaded) out of whatever is logged."""
+    from pipeline.models.redaction import SecretFilter
+
+    words = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+    named = (value for name, value in os.environ.items() if any(word in name.upper() for word in words))
+    return SecretFilter(value for value in named if len(value) >= 8).filter(record)
 
 
 def _fail(message: str, code: int) -> int:
