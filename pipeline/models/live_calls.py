@@ -28,6 +28,7 @@ __all__ = ["Clock", "LiveModel", "Sent"]
 
 T = TypeVar("T")
 _LONG_PAUSE_S = 900.0
+_LEAST_SHARE = 0.1  # of an attempt's time: with less left before the deadline, none is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,14 @@ class LiveModel:
             self._before_attempt()
             generation = await self._start(worst, flight)
             started = self._clock.now()
+            if trace.last is not None and trace.too_late(started):  # the slot came too late
+                self._budget.release(worst)
+                self.limits.release()
+                raise trace.last
             try:
                 raw = await self._send(transport, request, trace, started)
             except TransportError as error:
+                trace.last = error
                 self._failed(error, worst, generation, trace)
                 raise
             except ConfigError:  # found before anything was sent
@@ -183,7 +189,8 @@ class LiveModel:
         trace.attempts += 1
         if trace.deadline is None:
             trace.deadline = started + self.spec.call_deadline_s
-        seconds = max(0.001, min(self.spec.attempt_timeout_s, trace.deadline - started))
+            trace.least_s = min(self.spec.attempt_timeout_s, self.spec.call_deadline_s) * _LEAST_SHARE
+        seconds = min(self.spec.attempt_timeout_s, trace.deadline - started)
         try:
             async with asyncio.timeout(seconds):
                 return await send_attempt(transport, self.spec, request, timeout_s=seconds)

@@ -27,6 +27,8 @@ class CallTrace:
         counted: attempts that count towards the limit (those answered 429 do not).
         waits_s: seconds waited between attempts.
         deadline: when the call must end; set when its first slot is granted.
+        least_s: an attempt that would have fewer seconds than this before the deadline is not made.
+        last: the error of the last attempt.
         out_of_time: whether the deadline, not the error, ended it.
     """
 
@@ -34,7 +36,15 @@ class CallTrace:
     counted: int = 0
     waits_s: float = 0.0
     deadline: float | None = None
+    least_s: float = 0.0
+    last: TransportError | None = None
     out_of_time: bool = False
+
+    def too_late(self, start: float) -> bool:
+        """Whether an attempt started then could only be cut off (and billed); remembered in ``out_of_time``."""
+        if self.deadline is not None and start + self.least_s >= self.deadline:
+            self.out_of_time = True
+        return self.out_of_time
 
 
 def _may_retry(error: BaseException) -> bool:
@@ -100,10 +110,7 @@ async def send_with_retries(
         return max(jittered, error.retry_after or 0.0)
 
     def stop(state: RetryCallState) -> bool:
-        if trace.deadline is not None and clock() + state.upcoming_sleep >= trace.deadline:
-            trace.out_of_time = True
-            return True
-        return trace.counted >= max_attempts
+        return trace.too_late(clock() + state.upcoming_sleep) or trace.counted >= max_attempts
 
     def before_sleep(state: RetryCallState) -> None:
         trace.waits_s += state.upcoming_sleep

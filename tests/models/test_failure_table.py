@@ -163,6 +163,15 @@ async def test_endless_429_end_at_the_deadline(open_desk: Open, server: FaultSer
     assert 2 <= server.seen.requests <= 6
 
 
+async def test_no_attempt_is_sent_that_the_deadline_could_only_cut_off(open_desk: Open, server: FaultServer) -> None:
+    server.fail("rate_limit", seconds=0.92, form="ms")
+    async with open_desk(call_deadline_s=1.0, max_attempts=1) as desk:
+        outcome = await desk.ask("x")
+    assert isinstance(outcome, Failed)
+    assert (outcome.kind, outcome.status) == ("deadline", 429)
+    assert server.seen.requests == 1
+
+
 async def test_a_pause_beyond_reason_stops_the_run(open_desk: Open, server: FaultServer) -> None:
     server.fail("rate_limit", seconds=7200)
     async with open_desk() as desk:
