@@ -7,6 +7,8 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable
 
+from pipeline.models.token_window import TokenWindow
+
 __all__ = ["ModelLimits"]
 
 _BACKOFF_S = 1.0
@@ -21,7 +23,8 @@ class ModelLimits:
     it; nothing is held while waiting. The limit follows AIMD: halved by a 429 (once per generation of attempts, as one
     overload answers many of them), raised by about a sixteenth of the maximum per round of successes.
 
-    rpm and tpm are paced evenly, so that no window of a minute holds more than its share.
+    rpm and tpm are paced evenly, so that no window of a minute holds more than its share; an attempt counts with the
+    most tokens that it may take until it is answered.
 
     Args:
         max_concurrency: attempts in flight at most.
@@ -48,6 +51,7 @@ class ModelLimits:
         self._clock, self._sleep = clock, sleep
         self._rng = rng or random.Random()
         self._next_request = self._next_tokens = 0.0
+        self._window = None if tpm is None else TokenWindow(tpm)
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = 0.0
@@ -65,7 +69,7 @@ class ModelLimits:
 
     async def acquire(self, tokens: int) -> int:
         """Wait for a slot; returns the generation to hand back to ``rate_limited``."""
-        if not self._waiting and self._ready_at() <= self._clock() and self.in_flight < int(self.limit):
+        if not self._waiting and self._ready_at(tokens) <= self._clock() and self.in_flight < int(self.limit):
             self._take(tokens)
             return self._generation
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -75,13 +79,15 @@ class ModelLimits:
             await granted
         except asyncio.CancelledError:
             if granted.done() and not granted.cancelled():
-                self.release()
+                self.release(tokens, 0)
             raise
         return self._generation
 
-    def release(self) -> None:
-        """Give the slot back."""
+    def release(self, reserved_tokens: int = 0, tokens: int = 0) -> None:
+        """Give the slot back; ``tokens`` is what the attempt took of those it reserved, as far as is known."""
         self.in_flight -= 1
+        if self._window is not None:
+            self._window.correct(reserved_tokens, tokens)
         self._pump()
 
     def succeeded(self, reserved_tokens: int, tokens: int) -> None:
@@ -113,17 +119,19 @@ class ModelLimits:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _ready_at(self) -> float:
-        """When pauses, rpm and tpm next allow an attempt."""
-        return max(self.paused_until, self._next_request, self._next_tokens)
+    def _ready_at(self, tokens: int) -> float:
+        """When pauses, rpm and tpm next allow an attempt of so many tokens."""
+        ready = max(self.paused_until, self._next_request, self._next_tokens)
+        return ready if self._window is None else max(ready, self._window.free_at(tokens, self._clock()))
 
     def _take(self, tokens: int) -> None:
         self.in_flight += 1
         now = self._clock()
         if self._rpm is not None:
             self._next_request = max(now, self._next_request) + 60.0 / self._rpm
-        if self._tpm is not None:
+        if self._tpm is not None and self._window is not None:
             self._next_tokens = max(now, self._next_tokens) + tokens * 60.0 / self._tpm
+            self._window.take(tokens, now)
 
     def _pump(self) -> None:
         """Grant what can be granted; set a timer where only time is missing."""
@@ -134,7 +142,7 @@ class ModelLimits:
                 continue
             if self.in_flight >= int(self.limit):
                 return
-            ready = self._ready_at()
+            ready = self._ready_at(tokens)
             if ready > self._clock():
                 self._wake_at(ready)
                 return

@@ -108,10 +108,10 @@ class LiveModel:
             flight.phase, flight.reason = "waiting", "slot"
             self._before_attempt()
             generation = await self._start(worst, flight)
-            started = self._clock.now()
+            started, took = self._clock.now(), worst.tokens
             if trace.last is not None and trace.too_late(started):  # the slot came too late
                 self._budget.release(worst)
-                self.limits.release()
+                self.limits.release(worst.tokens, 0)
                 raise trace.last
             try:
                 raw = await self._send(transport, request, trace, started)
@@ -131,10 +131,11 @@ class LiveModel:
                 actual = self._actual(raw, worst)
                 self._budget.settle(worst, actual)
                 self.limits.succeeded(worst.tokens, actual.tokens)
+                took = actual.tokens
                 trace.counted += 1
                 return await store(sent)
             finally:
-                self.limits.release()
+                self.limits.release(worst.tokens, took)
 
         def on_wait(error: TransportError, seconds: float) -> None:
             self._before_attempt()

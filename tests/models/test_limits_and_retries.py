@@ -80,6 +80,39 @@ def test_no_minute_holds_more_than_rpm(rpm: int, calls: int, size: int, seed: in
         assert sum(first <= other < first + 60 - 1e-6 for other in started) <= rpm
 
 
+@settings(max_examples=25, deadline=None)
+@given(tpm=st.integers(2_000, 20_000), calls=st.integers(2, 40), size=st.integers(1, 20), seed=st.integers(0, 99))
+def test_no_minute_holds_more_than_tpm(tpm: int, calls: int, size: int, seed: int) -> None:
+    """An attempt counts with what it reserved until it ends; some last longer than a minute."""
+    rng = random.Random(seed)
+    started: list[tuple[float, int]] = []
+
+    async def main() -> None:
+        time = FakeTime()
+        limit = limits(time, size, tpm=tpm)
+
+        async def one(reserved: int) -> None:
+            await limit.acquire(reserved)
+            took = rng.randint(0, reserved)
+            started.append((time.now, took))
+            await time.sleep(rng.choice([rng.uniform(0, 5), rng.uniform(30, 90)]))
+            if rng.random() < 0.8:
+                limit.succeeded(reserved, took)
+                limit.release(reserved, took)
+            else:
+                limit.release(reserved, reserved)
+
+        async def all_of_them() -> None:
+            await asyncio.gather(*[one(rng.choice([500, 1000, rng.randint(1, 2000)])) for _ in range(calls)])
+
+        await time.run(all_of_them())
+
+    asyncio.run(main())
+    assert len(started) == calls
+    for first, _ in started:
+        assert sum(took for at, took in started if first <= at < first + 60) <= tpm
+
+
 async def test_a_429_halves_once_per_generation_and_successes_bring_it_back() -> None:
     time = FakeTime()
     limit = limits(time, 64)
