@@ -197,9 +197,12 @@ class Gateway:
         self._flights.interrupt(self._stop_error, waiting_only=True)
 
     async def drain(self, seconds: float) -> bool:
-        """After ``stop``: give attempts in flight ``seconds`` to land and be stored; whether all did."""
+        """After ``stop``: attempts in flight have ``seconds`` to land, the others are cut off; whether all landed."""
         self.stop("draining")
-        return await self._flights.landed(seconds)
+        landed = await self._flights.landed(seconds)
+        if not landed:
+            self._flights.interrupt(self._stop_error, waiting_only=False)
+        return landed
 
     async def ask(
         self,
