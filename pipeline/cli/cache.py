@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import print_json, print_table
+from pipeline.cli.output import json_option, print_json, print_table
 
 if TYPE_CHECKING:
+    from pipeline.cli.documents.care import (
+        CacheImportDocument,
+        CachePruneDocument,
+        CacheStatsDocument,
+        CacheVerifyDocument,
+    )
     from pipeline.models.cache import ReplyCache
 
 __all__ = ["command"]
@@ -18,7 +23,6 @@ __all__ = ["command"]
 cache_dir_option = click.option(
     "--cache-dir", type=click.Path(path_type=Path), help="The cache (default: AUXEVAL_CACHE_DIR, else .auxeval/cache)."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group()
@@ -45,7 +49,19 @@ def stats(cache_dir: Path | None, as_json: bool) -> None:
         found = cache.stats()
         place = str(cache.directory)
     if as_json:
-        print_json({"schema": 1, "cache": place, **asdict(found)})
+        document: CacheStatsDocument = {
+            "schema": 1,
+            "command": "cache stats",
+            "cache": place,
+            "entries": found.entries,
+            "bytes_on_disk": found.bytes_on_disk,
+            "damaged": found.damaged,
+            "by_model": found.by_model,
+            "cost_usd": found.cost_usd,
+            "oldest": found.oldest,
+            "newest": found.newest,
+        }
+        print_json(document)
         return
     click.echo(f"cache    {place}")
     click.echo(f"replies  {found.entries} ({found.bytes_on_disk / 2**20:.1f} MiB on disk, {found.damaged} set aside)")
@@ -65,7 +81,14 @@ def verify(context: click.Context, cache_dir: Path | None, as_json: bool) -> Non
     with _open(cache_dir) as cache:
         report = cache.verify()
     if as_json:
-        print_json({"schema": 1, **asdict(report), "ok": report.ok})
+        document: CacheVerifyDocument = {
+            "schema": 1,
+            "command": "cache verify",
+            "entries": report.entries,
+            "damaged": list(report.damaged),
+            "ok": report.ok,
+        }
+        print_json(document)
     else:
         click.echo(f"{report.entries} replies read, {len(report.damaged)} damaged")
         for key, problem in report.damaged[:20]:
@@ -85,7 +108,13 @@ def import_cassette(cassette: Path, cache_dir: Path | None, as_json: bool) -> No
     with _open(cache_dir, must_exist=False) as cache:
         report = read_into(cassette, cache)
     if as_json:
-        print_json({"schema": 1, "added": report.added, "known": report.known})
+        document: CacheImportDocument = {
+            "schema": 1,
+            "command": "cache import",
+            "added": report.added,
+            "known": report.known,
+        }
+        print_json(document)
     else:
         click.echo(f"{report.added} replies added, {report.known} were there already")
 
@@ -95,7 +124,8 @@ def import_cassette(cassette: Path, cache_dir: Path | None, as_json: bool) -> No
 @click.option("--model", help="Only replies of this model string.")
 @click.option("--before", metavar="DATE", help="Only replies older than this UTC date (YYYY-MM-DD).")
 @click.option("--yes", "-y", is_flag=True, help="Do it; without, only say what would go.")
-def prune(cache_dir: Path | None, model: str | None, before: str | None, yes: bool) -> None:
+@json_option
+def prune(cache_dir: Path | None, model: str | None, before: str | None, yes: bool, as_json: bool) -> None:
     """Remove replies for good. What they cost must be paid again if they are needed again."""
     if model is None and before is None:
         raise click.UsageError("say which replies: --model, --before, or both")
@@ -105,7 +135,16 @@ def prune(cache_dir: Path | None, model: str | None, before: str | None, yes: bo
             for entry in cache.entries()
             if (model is None or entry.request.model == model) and (before is None or entry.reply.at[:10] < before)
         ]
-        if yes:
-            click.echo(f"{cache.remove(chosen)} replies removed")
-        else:
-            click.echo(f"{len(chosen)} replies would be removed; --yes removes them")
+        removed = cache.remove(chosen) if yes else 0
+    if as_json:
+        document: CachePruneDocument = {
+            "schema": 1,
+            "command": "cache prune",
+            "matched": len(chosen),
+            "removed": removed,
+        }
+        print_json(document)
+    elif yes:
+        click.echo(f"{removed} replies removed")
+    else:
+        click.echo(f"{len(chosen)} replies would be removed; --yes removes them")

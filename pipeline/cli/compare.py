@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import click
 
-from pipeline.cli.output import print_json, print_table, runs_dir_option
+from pipeline.cli.output import json_option, print_json, print_table, runs_dir_option
+
+if TYPE_CHECKING:
+    from pipeline.cli.documents.plans import CompareDocument, ComparisonEntry
 
 __all__ = ["command"]
 
@@ -13,7 +18,7 @@ __all__ = ["command"]
 @click.argument("first", metavar="RUN")
 @click.argument("second", metavar="RUN")
 @runs_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:
     """The first RUN minus the second, item by item: pairing removes what makes items hard for both."""
     from pipeline.report.terminal import number, span
@@ -21,7 +26,14 @@ def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:
 
     compared = compare_runs(first, second, runs_dir=runs_dir)
     if as_json:
-        print_json({"schema": 1, "first": first, "second": second, "comparisons": [c.to_dict() for c in compared]})
+        document: CompareDocument = {
+            "schema": 1,
+            "command": "compare",
+            "first": first,
+            "second": second,
+            "comparisons": [cast("ComparisonEntry", entry.to_dict()) for entry in compared],
+        }
+        print_json(document)
         return
     rows = []
     for entry in compared:

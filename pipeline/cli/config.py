@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from pipeline.cli.output import json_option, print_json
+
+if TYPE_CHECKING:
+    from pipeline.cli.documents.care import ConfigCheckDocument
 
 __all__ = ["command"]
 
@@ -16,17 +22,23 @@ def command() -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the resolved configuration as JSON.")
+@json_option
 def check(file: Path, as_json: bool) -> None:
     """Validate FILE: its keys, its models and roles, its benchmark file and its prompts."""
     from pipeline.benchmark import load_benchmark
-    from pipeline.cli.output import print_json
     from pipeline.config import load_config
 
     config = load_config(file)
     benchmark = load_benchmark(config.benchmark, config.seed)
     if as_json:
-        print_json({"schema": 1, "config": config.canonical(), "items": len(benchmark.items)})
+        document: ConfigCheckDocument = {
+            "schema": 1,
+            "command": "config check",
+            "config": config.canonical(),
+            "items": len(benchmark.items),
+            "skipped": dict(benchmark.skipped),
+        }
+        print_json(document)
         return
     roles = ", ".join(f"{name} ({entry.model})" for name, entry in config.model_entries.items())
     click.echo(f"{file}: fine")
@@ -38,9 +50,9 @@ def check(file: Path, as_json: bool) -> None:
 
 
 @command.command()
-def schema() -> None:
-    """Print the JSON Schema of the configuration, for editors."""
-    from pipeline.cli.output import print_json
+@json_option
+def schema(as_json: bool) -> None:
+    """Print the JSON Schema of the configuration, for editors; it is JSON with or without --json."""
     from pipeline.config import config_json_schema
 
     print_json(config_json_schema())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import print_json
+from pipeline.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
+    from pipeline.cli.documents.care import DoctorDocument
     from pipeline.models.spec import ModelSpec
     from pipeline.runs.setup import Prepared
 
@@ -33,7 +34,7 @@ class _Finding:
 @click.command()
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--no-calls", is_flag=True, help="Do not reach the models (nothing is spent).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.pass_context
 def command(context: click.Context, config: Path | None, no_calls: bool, as_json: bool) -> None:
     """Check what a run of CONFIG needs; each model is reached with one cheap call. Exit 2 if anything is wrong."""
@@ -41,7 +42,13 @@ def command(context: click.Context, config: Path | None, no_calls: bool, as_json
     if config is not None:
         findings += _config(config, calls=not no_calls)
     if as_json:
-        print_json({"schema": 1, "ok": all(f.ok for f in findings), "checks": [asdict(f) for f in findings]})
+        document: DoctorDocument = {
+            "schema": 1,
+            "command": "doctor",
+            "ok": all(finding.ok for finding in findings),
+            "checks": [{"check": f.check, "ok": f.ok, "detail": f.detail} for f in findings],
+        }
+        print_json(document)
     else:
         for finding in findings:
             click.echo(f"{'ok  ' if finding.ok else 'BAD '} {finding.check:<22} {finding.detail}")

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 import click
 
+from pipeline.cli.output import console, json_option, print_json
 from pipeline.cli.table_options import column_options, column_roles, split_names
 from pipeline.errors import InputError
 
@@ -32,7 +33,7 @@ __all__ = ["command"]
 @click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
 @click.option("--rehearse", type=int, metavar="B", help="Hide known labels at random B times: error and coverage.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@json_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write JSON, CSV and HTML here.")
 def command(table: Path, **given: Any) -> None:
     """Estimate from TABLE (CSV, JSON Lines or Parquet, compressed or not); rows with empty gold are the pool."""
@@ -100,10 +101,8 @@ def _show(table: Path, estimates: Any, rehearsed: tuple[Any, ...], given: dict[s
             given["out"], estimates, title=table.name, sentences=sentences, rehearsed=rehearsed
         )
     if given["as_json"]:
-        click.echo(estimates.to_json(), nl=False)
+        print_json(estimates.to_dict())
     else:
-        from pipeline.cli.output import console
-
         print_table_estimates(console(), estimates, title=table.name, rehearsed=rehearsed)
     for path in written:
         click.echo(f"wrote {path}", err=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import print_json, runs_dir_option
+from pipeline.cli.output import json_option, print_json, runs_dir_option
+
+if TYPE_CHECKING:
+    from pipeline.cli.documents.care import ExportDocument
 
 __all__ = ["command"]
 
@@ -15,7 +19,7 @@ __all__ = ["command"]
 @click.argument("run")
 @click.argument("cassette", type=click.Path(dir_okay=False, path_type=Path))
 @runs_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def command(run: str, cassette: Path, runs_dir: str, as_json: bool) -> None:
     """Write every recorded response of RUN to CASSETTE (.jsonl.gz); auxeval replay CASSETTE needs nothing else."""
     from pipeline.runs.cassettes import export_run
@@ -23,6 +27,12 @@ def command(run: str, cassette: Path, runs_dir: str, as_json: bool) -> None:
 
     count = export_run(find_run(run, Path(runs_dir)), cassette)
     if as_json:
-        print_json({"schema": 1, "cassette": str(cassette), "responses": count})
+        document: ExportDocument = {
+            "schema": 1,
+            "command": "export",
+            "cassette": str(cassette),
+            "responses": count,
+        }
+        print_json(document)
     else:
         click.echo(f"{count} responses written to {cassette}")

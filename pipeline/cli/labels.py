@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.output import runs_dir_option
-from pipeline.cli.table_options import column_options, column_roles
+from pipeline.cli.output import console, json_option, print_json, runs_dir_option
+from pipeline.cli.table_options import column_options, column_roles, estimate_command
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
+    from pipeline.cli.documents.care import LabelsExportDocument
     from pipeline.runs.directory import RunDirectory
-    from pipeline.tables.estimator_inputs import ColumnRoles
 
 __all__ = ["command"]
 
@@ -37,7 +37,8 @@ def command() -> None:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
 @column_options
 @runs_dir_option
-def export(source: str, file: Path, **given: Any) -> None:
+@json_option
+def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
     """Draw items of a RUN (its right answers are asked for) or rows of a TABLE (a score is asked for) into FILE."""
     if Path(source).is_file():
         from pipeline.report.label_tables import export_table_labels
@@ -51,20 +52,33 @@ def export(source: str, file: Path, **given: Any) -> None:
         from pipeline.runs.labels import export_run_labels
 
         design = export_run_labels(_run(source, given), file, given["labels"], kind=given["kind"], seed=given["seed"])
+    then = shlex.join(["auxeval", "labels", "import", source, str(file)])
+    if as_json:
+        document: LabelsExportDocument = {
+            "schema": 1,
+            "command": "labels export",
+            "source": source,
+            "file": str(file),
+            "drawn": len(design.drawn),
+            "design": design.kind,
+            "gold": design.gold,
+            "next": then,
+        }
+        print_json(document)
+        return
     asked = "the right answer" if design.gold == "answer" else "a score, 1 or 0"
     click.echo(f"{file}: {len(design.drawn)} items drawn ({design.kind}); fill in the gold column ({asked})")
-    click.echo(f"then: auxeval labels import {source} {file}")
+    click.echo(f"then: {then}")
 
 
 @command.command("import")
 @click.argument("source", metavar="RUN|TABLE")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@json_option
 @runs_dir_option
 def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str) -> None:
     """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again."""
-    from pipeline.cli.output import console
     from pipeline.report.table_text import print_table_estimates
 
     if Path(source).is_file():
@@ -82,23 +96,11 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if as_json:
-        click.echo(estimates.to_json(), nl=False)
+        print_json(estimates.to_dict())
     else:
         print_table_estimates(console(), estimates, title=Path(source).name)
     if out is not None:
-        click.echo(f"wrote {out}; to estimate it again: {_again(out, labeled.roles)}", err=True)
-
-
-def _again(out: Path, roles: ColumnRoles) -> str:
-    """The command that estimates the labeled table."""
-    named = {
-        "gold": roles.gold, "signals": ",".join(roles.signals), "id": roles.id, "model": roles.model,
-        "cluster": roles.cluster, "labeled": roles.labeled, "inclusion": roles.inclusion,
-    }  # fmt: skip
-    words = ["auxeval", "estimate", str(out)]
-    for option, value in named.items():
-        words += [f"--{option}", value] if value else []
-    return shlex.join(words)
+        click.echo(f"wrote {out}; to estimate it again: {estimate_command(out, labeled.roles)}", err=True)
 
 
 def _run(source: str, given: dict[str, Any]) -> RunDirectory:

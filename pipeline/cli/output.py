@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,13 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "print_json", "print_table", "runs_dir_option"]
+__all__ = ["console", "json_option", "print_facts", "print_json", "print_table", "print_text", "runs_dir_option"]
 
 runs_dir_option = click.option(
     "--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where run directories are."
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout (auxeval schema COMMAND: its shape)."
 )
 
 
@@ -28,22 +32,52 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
-def print_json(document: Any) -> None:
-    """One strict JSON document on stdout, nothing else."""
-    click.echo(json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False))
+def print_json(document: Mapping[str, Any]) -> None:
+    """One strict JSON document on stdout, nothing else; numbers that are not finite are null."""
+    click.echo(json.dumps(_strict(document), indent=1, ensure_ascii=True, allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _strict(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(entry) for entry in value]
+    return value
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Sequence[int] = ()
 ) -> None:
     """A plain table; columns named in ``numeric`` are right-aligned. Cells are text, never markup."""
-    from rich import box
+    from pipeline.report.text_tables import TextTable
+
+    table = TextTable(title, [(column, position in numeric) for position, column in enumerate(columns)])
+    for row in rows:
+        table.add(*row)
+    console().print(table)
+
+
+def print_facts(facts: Sequence[Sequence[str]]) -> None:
+    """Lines of a few words and a text; the text is wrapped under itself."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
-    for position, column in enumerate(columns):
-        table.add_column(column, justify="right" if position in numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    from pipeline.report.text_tables import plain
+
+    grid = Table.grid(padding=(0, 2))
+    for column in range(len(facts[0])):
+        grid.add_column(overflow="fold", max_width=None if column == len(facts[0]) - 1 else 28)
+    for fact in facts:
+        grid.add_row(*(Text(plain(cell)) for cell in fact))
+    console().print(grid)
+
+
+def print_text(text: str) -> None:
+    """A sentence, wrapped to the terminal; text, never markup."""
+    from rich.text import Text
+
+    from pipeline.report.text_tables import plain
+
+    console().print(Text(plain(text)))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from pipeline.cli.output import print_json, print_table, runs_dir_option
+from pipeline.cli.output import json_option, print_json, print_table, runs_dir_option
 from pipeline.cli.table_options import column_options
 
 if TYPE_CHECKING:
+    from pipeline.cli.documents.plans import ForecastEntry, LabelsEntry, PlanDocument
     from pipeline.config import RunConfig
     from pipeline.runs.directory import RunDirectory
     from pipeline.runs.forecast import Forecast
@@ -27,7 +28,7 @@ __all__ = ["command"]
 )
 @column_options
 @runs_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def command(source: str, width: float | None, limit: int | None, as_json: bool, runs_dir: str, **columns: Any) -> None:
     """Forecast CONFIG or RUN: calls, tokens and money by stage, and what is cached already. A pilot (auxeval run
     CONFIG --limit 20) makes the forecast exact. With --half-width W, and for a finished RUN or a TABLE with some
@@ -42,11 +43,19 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
     forecast = _forecast(config, directory)
     labels = _labels(directory, width) if directory is not None else None
     if as_json:
-        print_json({"schema": 1, "forecast": forecast.to_dict(), "labels": labels})
+        document: PlanDocument = {
+            "schema": 1,
+            "command": "plan",
+            "forecast": cast("ForecastEntry", forecast.to_dict()),
+            "labels": labels,
+        }
+        print_json(document)
         return
     _print_forecast(forecast)
     if labels is not None:
-        _print_labels(labels)
+        from pipeline.cli.plan_table import print_label_plan
+
+        print_label_plan(labels)
     elif width is not None:
         click.echo("labels: a finished run or a table with some gold is needed to say how many; run a pilot first")
 
@@ -69,12 +78,12 @@ def _forecast(config: RunConfig, directory: RunDirectory | None) -> Forecast:
     return forecast_run(prepare(config, same, need_keys=False))
 
 
-def _labels(directory: RunDirectory, width: float | None) -> dict[str, Any] | None:
+def _labels(directory: RunDirectory, width: float | None) -> LabelsEntry | None:
     if directory.manifest().get("state") != "done":
         return None
     from pipeline.runs.planning import plan_labels
 
-    return plan_labels(directory, width)
+    return cast("LabelsEntry", plan_labels(directory, width))
 
 
 def _print_forecast(forecast: Forecast) -> None:
@@ -97,20 +106,3 @@ def _print_forecast(forecast: Forecast) -> None:
     click.echo(f"{forecast.calls} calls, {forecast.cached} of them answered already; to come: {money}")
     if not all(stage.measured for stage in forecast.stages):
         click.echo("lengths marked assumed are guesses; a pilot (auxeval run CONFIG --limit 20) measures them")
-
-
-def _print_labels(labels: dict[str, Any]) -> None:
-    rows = [
-        [
-            entry["target"],
-            entry["what"],
-            f"{entry['half_width']:.4f}",
-            "not reachable" if entry["labels"] is None else str(entry["labels"]),
-            entry["note"],
-        ]
-        for entry in labels["plans"]
-    ]
-    if rows:
-        print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
-    for line in labels["worth"]:
-        click.echo(line["sentence"])

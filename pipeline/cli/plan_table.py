@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pipeline.cli.table_options import column_roles, split_names
 from pipeline.errors import InputError
 
-__all__ = ["parse_families", "plan_table"]
+if TYPE_CHECKING:
+    from pipeline.cli.documents.plans import FamilyWorthEntry, LabelPlanEntry, LabelsEntry, PlanDocument
+
+__all__ = ["parse_families", "plan_table", "print_label_plan"]
 
 
 def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json: bool) -> None:
@@ -35,19 +38,20 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
     inputs = read_inputs(path, roles)
     widths = () if width is None else (width,)
     advice = [advise(target, widths, families) for target in inputs.targets]
-    labels = {
-        "plans": [row for entry in advice for row in entry.plan_rows()],
-        "worth": [row for entry in advice for row in entry.worth_rows()],
+    labels: LabelsEntry = {
+        "plans": [cast("LabelPlanEntry", row) for entry in advice for row in entry.plan_rows()],
+        "worth": [cast("FamilyWorthEntry", row) for entry in advice for row in entry.worth_rows()],
     }
     if as_json:
         from pipeline.cli.output import print_json
 
-        print_json({"schema": 1, "forecast": None, "labels": labels})
+        document: PlanDocument = {"schema": 1, "command": "plan", "forecast": None, "labels": labels}
+        print_json(document)
         return
     print_label_plan(labels)
 
 
-def print_label_plan(labels: dict[str, Any]) -> None:
+def print_label_plan(labels: LabelsEntry) -> None:
     """The plans as a table, the worth of the families as sentences."""
     from pipeline.cli.output import print_table
 
@@ -61,7 +65,8 @@ def print_label_plan(labels: dict[str, Any]) -> None:
         ]
         for row in labels["plans"]
     ]
-    print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
+    if rows:
+        print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
     for row in labels["worth"]:
         click.echo(row["sentence"])
 

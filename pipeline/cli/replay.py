@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from pipeline.cli.output import runs_dir_option
-from pipeline.cli.run import invocation, json_option, show_result
+from pipeline.cli.output import json_option, runs_dir_option
+from pipeline.cli.run import invocation, show_result
 
 __all__ = ["command"]
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from pipeline.cli.output import print_json, runs_dir_option
+from pipeline.cli.output import json_option, print_json, runs_dir_option
+
+if TYPE_CHECKING:
+    from pipeline.cli.documents.care import ReportDocument
 
 __all__ = ["command"]
 
@@ -12,7 +17,7 @@ __all__ = ["command"]
 @click.command()
 @click.argument("run")
 @runs_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print the paths as JSON.")
+@json_option
 def command(run: str, runs_dir: str, as_json: bool) -> None:
     """(Re)build report.html and figures/ of RUN from what it holds; asks nobody anything."""
     from pathlib import Path
@@ -23,6 +28,12 @@ def command(run: str, runs_dir: str, as_json: bool) -> None:
     directory = find_run(run, Path(runs_dir))
     make_report(directory)
     if as_json:
-        print_json({"schema": 1, "run": str(directory.path), "report": str(directory.report_file)})
+        document: ReportDocument = {
+            "schema": 1,
+            "command": "report",
+            "run": str(directory.path),
+            "report": str(directory.report_file),
+        }
+        print_json(document)
     else:
         click.echo(str(directory.report_file))

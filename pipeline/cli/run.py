@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.output import console, print_json, runs_dir_option
+from pipeline.cli.output import console, json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
     from pipeline.runs.interface import RunResult
 
-__all__ = ["budget_option", "command", "invocation", "json_option", "quiet_option", "show_result"]
+__all__ = ["budget_option", "command", "invocation", "quiet_option", "show_result"]
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print estimates.json on stdout and nothing else.")
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 budget_option = click.option("--budget-usd", type=float, metavar="X", help="Stop before more than this is spent.")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import runs_dir_option
+from pipeline.cli.output import json_option, runs_dir_option
+
+if TYPE_CHECKING:
+    from pipeline.cli.documents.care import RunEntry, RunsListDocument
 
 __all__ = ["command"]
 
@@ -19,14 +22,15 @@ def command() -> None:
 
 @command.command("list")
 @runs_dir_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def list_runs(runs_dir: str, as_json: bool) -> None:
     """List the runs under the runs directory, newest first."""
     from pipeline.cli.output import print_json, print_table
 
     rows = sorted(_runs(Path(runs_dir)), key=lambda row: str(row["created_at"]), reverse=True)
     if as_json:
-        print_json({"schema": 1, "runs": rows})
+        document: RunsListDocument = {"schema": 1, "command": "runs list", "runs": rows}
+        print_json(document)
         return
     if not rows:
         click.echo(f"no runs under {runs_dir}/ yet; auxeval run makes one")
@@ -44,11 +48,11 @@ def list_runs(runs_dir: str, as_json: bool) -> None:
     print_table("", ["run", "state", "created (UTC)", "items", "cost"], cells, numeric=(3, 4))
 
 
-def _runs(folder: Path) -> list[dict[str, Any]]:
+def _runs(folder: Path) -> list[RunEntry]:
     from pipeline.errors import InputError
     from pipeline.runs.directory import RunDirectory
 
-    found = []
+    found: list[RunEntry] = []
     for config in folder.glob("*/config.yaml") if folder.is_dir() else ():
         directory = RunDirectory(config.parent)
         try:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
+from pipeline.cli.output import json_option, print_json
 from pipeline.errors import InputError, StoppedEarly
+
+if TYPE_CHECKING:
+    from pipeline.cli.documents.plans import StudyListDocument
 
 __all__ = ["command"]
 
@@ -35,7 +38,7 @@ __all__ = ["command"]
     help="Write the result here (JSON if it ends in .json), figures beside it; also makes the study resumable.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@json_option
 @click.option("--list", "list_all", is_flag=True, help="List the studies.")
 @click.option("--gold", metavar="COL", help="TABLE's outcome column (known on every row).")
 @click.option("--signals", metavar="COL,…", help="TABLE's signal columns.")
@@ -75,7 +78,10 @@ def command(name: str | None, table: Path | None, list_all: bool, as_json: bool,
         if out is None:
             raise
         raise StoppedEarly("stopped; finished replicates are kept", resume_command=line) from None
-    click.echo(result.to_json() if as_json else result.to_text(), nl=False)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        click.echo(result.to_text(), nl=False)
     if out is not None:
         for path in write_result(result, out):
             click.echo(f"wrote {path}", err=True)
@@ -86,7 +92,12 @@ def _print_list(as_json: bool) -> None:
 
     summaries = study_summaries()
     if as_json:
-        click.echo(json.dumps([{"name": name, "summary": text} for name, text in summaries.items()], indent=2))
+        document: StudyListDocument = {
+            "schema": 1,
+            "command": "study --list",
+            "studies": [{"name": name, "summary": text} for name, text in summaries.items()],
+        }
+        print_json(document)
         return
     width = max(map(len, summaries), default=0)
     for name, text in summaries.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,7 +14,7 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole
 
-__all__ = ["column_options", "column_roles", "split_names"]
+__all__ = ["column_options", "column_roles", "estimate_command", "split_names"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,6 +52,23 @@ def split_names(text: str | None) -> tuple[str, ...]:
         return ()
     parts = text.replace("\\,", "\0").split(",")
     return tuple(dict.fromkeys(part.replace("\0", ",").strip() for part in parts if part.strip()))
+
+
+def _joined(names: Iterable[str]) -> str:
+    """What ``split_names`` takes apart again."""
+    return ",".join(name.replace(",", "\\,") for name in names)
+
+
+def estimate_command(table: Path, roles: ColumnRoles) -> str:
+    """The command that estimates from ``table``, ready for a shell; COL,… where the signals are still to be chosen."""
+    named = {
+        "gold": roles.gold, "signals": _joined(roles.signals) or "COL,…", "id": roles.id, "model": roles.model,
+        "cluster": roles.cluster, "labeled": roles.labeled, "inclusion": roles.inclusion,
+    }  # fmt: skip
+    words = ["auxeval", "estimate", str(table)]
+    for option, value in named.items():
+        words += [f"--{option}", value] if value else []
+    return shlex.join(words).replace("'COL,…'", "COL,…")
 
 
 def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:

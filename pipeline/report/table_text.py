@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.estimators import Estimate, Profile
 from pipeline.report.document import EstimateSet
 from pipeline.report.rehearsal import Rehearsed
 from pipeline.report.terminal import number, print_estimates
+from pipeline.report.text_tables import TextTable, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,40 +55,31 @@ def print_table_estimates(
     print_estimates(console, estimates, title=title)
     sentences = worth_sentences(estimates)
     for sentence in sentences[:_MAX_SENTENCES]:
-        console.print(Text(sentence))
+        console.print(Text(plain(sentence)))
     if len(sentences) > _MAX_SENTENCES:
         console.print(Text(f"… and {len(sentences) - _MAX_SENTENCES} more (see --json or --out)"))
     if rehearsed:
         console.print(_rehearsal(rehearsed))
 
 
-def _rehearsal(rehearsed: Sequence[Rehearsed]) -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
+def _rehearsal(rehearsed: Sequence[Rehearsed]) -> TextTable:
     first = rehearsed[0]
-    title = f"Rehearsal: labels hidden at random {first.reps} times; the truth is the mean of all labeled rows"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
-    for name, right in (
-        ("target", 0),
-        ("labels", 1),
-        ("method", 0),
-        ("RMSE", 1),
-        ("coverage", 1),
-        ("±", 1),
-        ("efficiency", 1),
-    ):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    table = TextTable(
+        f"Rehearsal: labels hidden at random {first.reps} times; the truth is the mean of all labeled rows",
+        [
+            ("target", False),
+            ("labels", True),
+            ("method", False),
+            ("RMSE", True),
+            ("coverage", True),
+            ("±", True),
+            ("efficiency", True),
+        ],
+    )
     for row in rehearsed:
-        efficiency = (
-            ""
-            if row.method == "naive"
-            else f"{row.efficiency:.2f} [{row.efficiency_low:.1f}, {row.efficiency_high:.1f}]"
-        )
-        cells = (
+        efficiency = f"{row.efficiency:.2f} [{row.efficiency_low:.1f}, {row.efficiency_high:.1f}]"
+        table.add(
             row.target, str(row.labels), row.method, f"{row.rmse:.4f}", f"{number(row.coverage, percent=True)} %",
-            f"{row.half_width:.4f}", efficiency,
+            f"{row.half_width:.4f}", "" if row.method == "naive" else efficiency,
         )  # fmt: skip
-        table.add_row(*(Text(cell) for cell in cells))
     return table

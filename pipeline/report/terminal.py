@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.report.document import EstimateSet
+from pipeline.report.text_tables import TextTable, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -70,23 +71,7 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
     if estimates.best_of_n:
         yield _best_of_n(estimates)
     for warning in estimates.warnings:
-        yield Text(f"! {warning.message}", style="yellow")
-
-
-def _table(title: str, columns: Sequence[tuple[str, bool]]) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="bold")
-    for name, right in columns:
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
-    return table
-
-
-def _row(table: Any, cells: Sequence[str]) -> None:
-    from rich.text import Text
-
-    table.add_row(*(Text(cell) for cell in cells))
+        yield Text(plain(f"! {warning.message}"), style="yellow")
 
 
 def worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
@@ -105,12 +90,12 @@ def worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
     return f"{spread / (estimate.se**2 + within):.0f}"
 
 
-def _means(estimates: EstimateSet, title: str) -> Any:
+def _means(estimates: EstimateSet, title: str) -> TextTable:
     single = [e for methods in estimates.values() for e in methods.values() if isinstance(e, Estimate)]
     percent = _is_share(single)
     level = f"{100 * single[0].level:.0f} % interval"
     unit = "%" if percent else "value"
-    table = _table(
+    table = TextTable(
         title,
         [
             ("target", False),
@@ -124,32 +109,29 @@ def _means(estimates: EstimateSet, title: str) -> Any:
     )
     for position, (target, methods) in enumerate(estimates.items()):
         if position:
-            table.add_section()
+            table.section()
         shown = target
         for method, estimate in methods.items():
             if not isinstance(estimate, Estimate):
                 continue
             known = method in ("gold_all", "truth")
-            _row(
-                table,
-                [
-                    shown,
-                    METHOD_LABELS.get(method, method),
-                    number(estimate.value, percent=percent),
-                    "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
-                    "" if known else span(estimate.low, estimate.high, percent=percent),
-                    str(estimate.n),
-                    "" if known else worth(estimate, methods.get("naive")),
-                ],
+            table.add(
+                shown,
+                METHOD_LABELS.get(method, method),
+                number(estimate.value, percent=percent),
+                "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
+                "" if known else span(estimate.low, estimate.high, percent=percent),
+                str(estimate.n),
+                "" if known else worth(estimate, methods.get("naive")),
             )
             shown = ""
     return table
 
 
-def _profile(title: str, profile: Profile) -> Any:
+def _profile(title: str, profile: Profile) -> TextTable:
     percent = bool(all(-0.5 <= v <= 1.5 for v in profile.value if math.isfinite(v)))
     verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
-    table = _table(
+    table = TextTable(
         title,
         [
             ("at", True),
@@ -162,22 +144,19 @@ def _profile(title: str, profile: Profile) -> Any:
     )
     for position, at in enumerate(profile.at):
         shown = str(at) if isinstance(at, str) else f"{float(at):.4g}"
-        _row(
-            table,
-            [
-                shown,
-                number(profile.value[position], percent=percent),
-                number(profile.se[position], percent=percent, digits=2 if percent else 1),
-                span(profile.low[position], profile.high[position], percent=percent),
-                f"{profile.n_effective[position]:.1f}",
-                str(verdicts[position]),
-            ],
+        table.add(
+            shown,
+            number(profile.value[position], percent=percent),
+            number(profile.se[position], percent=percent, digits=2 if percent else 1),
+            span(profile.low[position], profile.high[position], percent=percent),
+            f"{profile.n_effective[position]:.1f}",
+            str(verdicts[position]),
         )
     return table
 
 
-def _gaps(estimates: EstimateSet) -> Any:
-    table = _table(
+def _gaps(estimates: EstimateSet) -> TextTable:
+    table = TextTable(
         "Paired gaps",
         [("a − b", False), ("method", False), ("gap", True), ("SE", True), ("interval", True), ("decided", False)],
     )
@@ -186,23 +165,20 @@ def _gaps(estimates: EstimateSet) -> Any:
         if not isinstance(estimate, Estimate):
             continue
         decided = "a > b" if estimate.low > 0 else "a < b" if estimate.high < 0 else "no"
-        _row(
-            table,
-            [
-                f"{gap.a} − {gap.b}",
-                METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean"),
-                number(estimate.value, percent=True),
-                number(estimate.se, percent=True, digits=2),
-                span(estimate.low, estimate.high, percent=True),
-                decided,
-            ],
+        table.add(
+            f"{gap.a} − {gap.b}",
+            METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean"),
+            number(estimate.value, percent=True),
+            number(estimate.se, percent=True, digits=2),
+            span(estimate.low, estimate.high, percent=True),
+            decided,
         )
     return table
 
 
-def _ranks(decided: Mapping[str, Any]) -> Any:
+def _ranks(decided: Mapping[str, Any]) -> TextTable:
     """The ranks each target could hold, all together with the stated probability."""
-    table = _table(
+    table = TextTable(
         f"Ranks (joint, {100 * decided['level']:.0f} %)",
         [("target", False), ("rank", True), ("could be", True), ("better than, for certain", False)],
     )
@@ -210,12 +186,12 @@ def _ranks(decided: Mapping[str, Any]) -> Any:
         beaten = [p["b"] for p in decided["pairs"] if p["a"] == entry["name"] and p["low"] > 0]
         beaten += [p["a"] for p in decided["pairs"] if p["b"] == entry["name"] and p["high"] < 0]
         reach = str(entry["best"]) if entry["best"] == entry["worst"] else f"{entry['best']} to {entry['worst']}"
-        _row(table, [entry["name"], str(entry["rank"]), reach, ", ".join(beaten) or "–"])
+        table.add(entry["name"], str(entry["rank"]), reach, ", ".join(beaten) or "–")
     return table
 
 
-def _best_of_n(estimates: EstimateSet) -> Any:
-    table = _table(
+def _best_of_n(estimates: EstimateSet) -> TextTable:
+    table = TextTable(
         "Best of N by the mean of J scores",
         [
             ("target", False),
@@ -230,17 +206,14 @@ def _best_of_n(estimates: EstimateSet) -> Any:
     )
     for entry in estimates.best_of_n:
         estimate = entry.estimate
-        _row(
-            table,
-            [
-                entry.target,
-                entry.measure,
-                str(entry.n),
-                str(entry.j),
-                number(estimate.value, percent=False),
-                number(estimate.se, percent=False),
-                span(estimate.low, estimate.high, percent=False),
-                str(estimate.n),
-            ],
+        table.add(
+            entry.target,
+            entry.measure,
+            str(entry.n),
+            str(entry.j),
+            number(estimate.value, percent=False),
+            number(estimate.se, percent=False),
+            span(estimate.low, estimate.high, percent=False),
+            str(estimate.n),
         )
     return table

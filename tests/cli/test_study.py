@@ -22,7 +22,7 @@ def test_list_names_every_study() -> None:
     result = invoke("--list")
     assert result.exit_code == 0
     assert "lace-repeated-pool" in result.output
-    names = [entry["name"] for entry in json.loads(invoke("--list", "--json").output)]
+    names = [entry["name"] for entry in json.loads(invoke("--list", "--json").output)["studies"]]
     assert "lace-real" in names
 
 

@@ -1,0 +1,58 @@
+"""What ``--json`` prints, command by command: the shapes, and their JSON Schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from pipeline.cli.documents import care, plans
+from pipeline.cli.documents.estimates import EstimatesDocument
+
+__all__ = ["DOCUMENTS", "document_schema"]
+
+DOCUMENTS: Mapping[str, Any] = {
+    "run": EstimatesDocument,
+    "resume": EstimatesDocument,
+    "replay": EstimatesDocument,
+    "plan": plans.PlanDocument,
+    "estimate": EstimatesDocument,
+    "report": care.ReportDocument,
+    "compare": plans.CompareDocument,
+    "runs list": care.RunsListDocument,
+    "study": plans.StudyDocument | plans.StudyListDocument,
+    "import inspect": care.ImportDocument,
+    "import lm-eval": care.ImportDocument,
+    "import table": care.ImportDocument,
+    "labels export": care.LabelsExportDocument,
+    "labels import": EstimatesDocument,
+    "export": care.ExportDocument,
+    "cache stats": care.CacheStatsDocument,
+    "cache verify": care.CacheVerifyDocument,
+    "cache import": care.CacheImportDocument,
+    "cache prune": care.CachePruneDocument,
+    "config check": care.ConfigCheckDocument,
+    "config schema": dict[str, Any],
+    "doctor": care.DoctorDocument,
+    "schema": care.SchemaListDocument | dict[str, Any],
+}
+"""Command → the type of its document. The two ``schema`` commands print JSON Schemas themselves."""
+
+
+class _Schema(GenerateJsonSchema):
+    """JSON Schema without the titles that only repeat names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def document_schema(command: str) -> dict[str, Any]:
+    """The JSON Schema of what ``auxeval COMMAND --json`` prints.
+
+    Raises:
+        KeyError: no such command.
+    """
+    found = TypeAdapter(DOCUMENTS[command]).json_schema(schema_generator=_Schema)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **found, "title": f"auxeval {command} --json"}

@@ -1,0 +1,248 @@
+"""The documents of the commands that move, list and check things."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pipeline.cli.documents.shape import Shape
+
+__all__ = [
+    "CacheImportDocument",
+    "CachePruneDocument",
+    "CacheStatsDocument",
+    "CacheVerifyDocument",
+    "ConfigCheckDocument",
+    "DoctorDocument",
+    "ExportDocument",
+    "ImportDocument",
+    "LabelsExportDocument",
+    "ReportDocument",
+    "RunsListDocument",
+    "SchemaListDocument",
+]
+
+
+class ReportDocument(Shape):
+    """Where the report is."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["report"]
+    """The command."""
+    run: str
+    """The run directory."""
+    report: str
+    """The HTML file."""
+
+
+class RunEntry(Shape):
+    """One run directory."""
+
+    run_id: str
+    """Its name."""
+    path: str
+    """Where it is."""
+    state: str
+    """running, stopped, done, damaged or unknown."""
+    reason: str | None
+    """Why it stopped."""
+    created_at: str | None
+    """UTC, ISO 8601."""
+    finished_at: str | None
+    """UTC, ISO 8601."""
+    items: int | None
+    """Items of its benchmark."""
+    targets: list[str] | None
+    """The models it evaluates."""
+    cost_usd: float | None
+    """What it has cost so far; null where unknown."""
+    simulated: list[str] | None
+    """Entries whose replies are simulated."""
+
+
+class RunsListDocument(Shape):
+    """The runs under the runs directory, newest first."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["runs list"]
+    """The command."""
+    runs: list[RunEntry]
+    """The runs."""
+
+
+class ExportDocument(Shape):
+    """A cassette that was written."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["export"]
+    """The command."""
+    cassette: str
+    """The file."""
+    responses: int
+    """Responses in it."""
+
+
+class ImportDocument(Shape):
+    """A table made of another tool's files."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["import inspect", "import lm-eval", "import table"]
+    """The command."""
+    table: str
+    """The file that was written."""
+    rows: int
+    """Its rows."""
+    items: int | None
+    """Distinct items; null where the table has no such column."""
+    models: int | None
+    """Distinct models; null likewise."""
+    tasks: int | None
+    """Distinct tasks; null likewise."""
+    columns: list[str]
+    """All columns."""
+    numbers: list[str]
+    """Columns that may serve as gold or as signals."""
+    notes: list[str]
+    """What was skipped or changed, one line each."""
+    next: str
+    """A command that estimates from the table; COL stands where a choice is left."""
+
+
+class LabelsExportDocument(Shape):
+    """A label sheet that was written."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["labels export"]
+    """The command."""
+    source: str
+    """The run or table."""
+    file: str
+    """The sheet."""
+    drawn: int
+    """Items drawn."""
+    design: Literal["uniform", "stratified"]
+    """How they were drawn."""
+    gold: Literal["answer", "score"]
+    """What is to be filled in: the right answer, or a score."""
+    next: str
+    """The command that imports the filled sheet."""
+
+
+class CacheStatsDocument(Shape):
+    """What the cache holds."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["cache stats"]
+    """The command."""
+    cache: str
+    """Its directory."""
+    entries: int
+    """Replies."""
+    bytes_on_disk: int
+    """Bytes on disk."""
+    damaged: int
+    """Replies set aside as damaged."""
+    by_model: dict[str, int]
+    """Model string → replies."""
+    cost_usd: float
+    """What the replies cost whose price was known."""
+    oldest: str | None
+    """Time of the oldest reply, UTC."""
+    newest: str | None
+    """Time of the newest reply, UTC."""
+
+
+class CacheVerifyDocument(Shape):
+    """Whether every reply of the cache can be read. Exit code 2 where one cannot."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["cache verify"]
+    """The command."""
+    entries: int
+    """Replies read."""
+    damaged: list[tuple[str, str]]
+    """Key and what is wrong, of each damaged reply."""
+    ok: bool
+    """Whether none is damaged."""
+
+
+class CacheImportDocument(Shape):
+    """A cassette read into the cache."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["cache import"]
+    """The command."""
+    added: int
+    """Replies added."""
+    known: int
+    """Replies that were there already."""
+
+
+class CachePruneDocument(Shape):
+    """Replies chosen for removal."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["cache prune"]
+    """The command."""
+    matched: int
+    """Replies that the options choose."""
+    removed: int
+    """Of them removed: none without `--yes`."""
+
+
+class ConfigCheckDocument(Shape):
+    """A configuration that can be run."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["config check"]
+    """The command."""
+    config: dict[str, Any]
+    """The configuration, fully resolved."""
+    items: int
+    """Items of its benchmark."""
+    skipped: dict[str, int]
+    """Why items of the file were skipped → how many."""
+
+
+class CheckEntry(Shape):
+    """One check."""
+
+    check: str
+    """What was looked at."""
+    ok: bool
+    """Whether it is fine."""
+    detail: str
+    """What was found, or how to mend it."""
+
+
+class DoctorDocument(Shape):
+    """What a run needs. Exit code 2 where a check fails."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["doctor"]
+    """The command."""
+    ok: bool
+    """Whether every check is fine."""
+    checks: list[CheckEntry]
+    """The checks, in order."""
+
+
+class SchemaListDocument(Shape):
+    """The JSON Schemas of all documents (`schema` without a command)."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["schema"]
+    """The command."""
+    schemas: dict[str, Any]
+    """Command → JSON Schema of its document."""

@@ -1,0 +1,258 @@
+"""The document of estimates: estimates.json, and what run, resume, replay, estimate and labels import print."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from pipeline.cli.documents.shape import Shape
+
+__all__ = ["EstimateEntry", "EstimatesDocument", "ProfileEntry"]
+
+Points = list[float | None]
+
+
+class EstimateEntry(Shape):
+    """One estimated number."""
+
+    value: float | None
+    """Point estimate; null where it is not defined."""
+    se: float | None
+    """Standard error, in the unit of the value."""
+    low: float | None
+    """Lower end of the interval."""
+    high: float | None
+    """Upper end of the interval."""
+    level: float
+    """Nominal coverage."""
+    n: int
+    """Labeled items that carry the estimate."""
+    method: str
+    """Short name of the estimator."""
+    diagnostics: dict[str, Any]
+    """Named facts about the fit, as its method's page explains them."""
+
+
+class ProfileEntry(Shape):
+    """One estimated curve; the lists have one entry per point."""
+
+    at: list[Any]
+    """Points of the profile: numbers, names of levels, or lists of coordinates."""
+    value: Points
+    """Point estimates."""
+    se: Points
+    """Standard errors."""
+    low: Points
+    """Lower interval ends."""
+    high: Points
+    """Upper interval ends."""
+    n_effective: Points
+    """Effective number of labeled items."""
+    df: Points
+    """Degrees of freedom of the t interval."""
+    variance: Points
+    """se²."""
+    r2: Points
+    """Adjusted local R² of the signals."""
+    gain: Points
+    """Variance of the naive local mean over that of the estimate."""
+    beta: list[Points]
+    """Control-variate coefficients, one list per point."""
+    method: str
+    """Short name of the estimator."""
+    target: str
+    """What the intervals are about: pool or population."""
+    level: float
+    """Nominal pointwise coverage."""
+    diagnostics: dict[str, Any]
+    """Named facts about the fit."""
+
+
+class GapEntry(Shape):
+    """The paired difference a − b of two targets."""
+
+    a: str
+    """First target."""
+    b: str
+    """Second target."""
+    method: str
+    """Short name of the estimator."""
+    estimate: EstimateEntry | ProfileEntry
+    """The difference, or its profile."""
+
+
+class BestOfNEntry(Shape):
+    """The value of picking the best of N candidates by the mean of J scores."""
+
+    target: str
+    """Whose candidates."""
+    n: int
+    """Candidates to pick from."""
+    j: int
+    """Scores per candidate that select."""
+    measure: str
+    """What is averaged: score, gain over a single candidate, gold, and others."""
+    estimate: EstimateEntry
+    """Its value."""
+
+
+class WarningEntry(Shape):
+    """Something the reader of the numbers must know."""
+
+    code: str
+    """Stable name of the kind."""
+    message: str
+    """One sentence."""
+
+
+class PairEntry(Shape):
+    """The difference a − b of two targets, decided together with all other pairs."""
+
+    a: str
+    """First target."""
+    b: str
+    """Second target."""
+    value: float | None
+    """Mean difference."""
+    se: float | None
+    """Its standard error."""
+    low: float | None
+    """Lower end of the interval that holds together with those of all other pairs."""
+    high: float | None
+    """Upper end of the same."""
+    low_single: float | None
+    """Lower end of the interval of this pair alone."""
+    high_single: float | None
+    """Upper end of the same."""
+    p: float | None
+    """Two-sided p-value of no difference, this pair alone."""
+    p_adjusted: float | None
+    """The same after Holm's correction over all pairs."""
+    level: float
+    """Nominal coverage."""
+    n: int
+    """Labeled items."""
+    margin: float | None
+    """Equivalence margin."""
+    equivalent: bool | None
+    """Whether the joint interval lies inside ±margin."""
+
+
+class RankEntry(Shape):
+    """The ranks one target could hold; rank 1 is the best."""
+
+    name: str
+    """The target."""
+    value: float | None
+    """Its estimate."""
+    rank: int
+    """Its rank among the estimates."""
+    best: int
+    """Best rank it could hold."""
+    worst: int
+    """Worst rank it could hold."""
+    level: float
+    """Probability with which the sets of all targets hold together."""
+
+
+class Decisions(Shape):
+    """Which target is better, all pairs decided together."""
+
+    method: str
+    """Estimator of the differences."""
+    adjustment: str
+    """How the intervals are made to hold together."""
+    level: float
+    """Nominal joint coverage."""
+    margin: float
+    """Equivalence margin."""
+    pairs: list[PairEntry]
+    """Every pair with enough labels."""
+    rank_sets: list[RankEntry]
+    """Every target."""
+
+
+class WorthEntry(Shape):
+    """What a family of signals adds to the LACE mean of one target."""
+
+    target: str
+    """The target."""
+    family: str
+    """The family of signals."""
+    gain: float | None
+    """Effective labels with all signals over those without this family."""
+    effective: float | None
+    """Effective labels with all signals."""
+    without: float | None
+    """Effective labels without this family."""
+
+
+class RehearsalEntry(Shape):
+    """What one method did when known labels were hidden at random."""
+
+    target: str
+    """The target."""
+    labels: int
+    """Labels left visible."""
+    method: str
+    """naive or lace."""
+    reps: int
+    """Repetitions."""
+    pool: int
+    """Rows with gold; their mean is the truth."""
+    bias: float | None
+    """Mean error."""
+    rmse: float | None
+    """Root of the mean squared error."""
+    coverage: float | None
+    """Share of intervals that held the truth."""
+    half_width: float | None
+    """Mean half-width of the intervals."""
+    efficiency: float | None
+    """Mean squared error of the plain mean over that of this method."""
+    efficiency_low: float | None
+    """Lower end of its 95 % interval."""
+    efficiency_high: float | None
+    """Upper end of the same."""
+
+
+class CurvePoint(Shape):
+    """One point of a best-of-N curve."""
+
+    n: int
+    """Candidates to pick from."""
+    j: int
+    """Scores per candidate that select."""
+    estimate: EstimateEntry
+    """The value of the policy."""
+
+
+class SimulatedTruth(Shape):
+    """What is known of a simulated target."""
+
+    true_accuracy: float
+    """Its expected accuracy on the items."""
+
+
+class EstimatesDocument(Shape):
+    """Every estimate, with interval, method and diagnostics."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    targets: dict[str, dict[str, EstimateEntry | ProfileEntry]]
+    """Target → method → estimate or profile. A table without a model column has the one target `all`."""
+    gaps: list[GapEntry]
+    """Paired differences."""
+    best_of_n: list[BestOfNEntry]
+    """Values of best-of-N policies."""
+    warnings: list[WarningEntry]
+    """Warnings."""
+    decisions: NotRequired[Decisions]
+    """Where gaps were estimated."""
+    worth: NotRequired[list[WorthEntry]]
+    """Where a run estimated LACE."""
+    simulated: NotRequired[dict[str, SimulatedTruth]]
+    """Simulated targets → what is known of them."""
+    best_of_n_curves: NotRequired[dict[str, list[CurvePoint]]]
+    """Target → the value for every N, where a run estimated best-of-N."""
+    rehearsal: NotRequired[list[RehearsalEntry]]
+    """With `estimate --rehearse`."""

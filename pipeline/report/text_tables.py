@@ -1,0 +1,156 @@
+"""Tables that fit a terminal: numbers are never broken, names are folded, a table too wide is split into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pipeline.report.markup import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.table import Table
+
+__all__ = ["TextTable", "column_widths", "plain"]
+
+_NARROWEST = 12
+"""A column of text is folded to no less than this, if it is wider by itself."""
+_WIDE_GAP, _TIGHT_GAP, _EDGES = 3, 1, 2
+
+
+def plain(text: str) -> str:
+    """Text for one line of a terminal: hidden characters become visible escapes, line breaks spaces."""
+    return text if text.isprintable() else clean(text.replace("\t", " ").replace("\n", " ").replace("\r", " "))
+
+
+def column_widths(natural: Sequence[int], least: Sequence[int], room: int) -> list[int] | None:
+    """Widths that fit into ``room``: natural where possible, else the widest columns give way first.
+
+    None where even ``least`` does not fit.
+    """
+    widths = list(natural)
+    excess = sum(widths) - room
+    while excess > 0:
+        able = [k for k, width in enumerate(widths) if width > least[k]]
+        if not able:
+            return None
+        widest = max(able, key=lambda k: widths[k])
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+@dataclass(slots=True)
+class TextTable:
+    """A table to print on a Rich console; it is laid out for the console's width when it is printed.
+
+    Attributes:
+        title: stands above it.
+        columns: (name, whether its cells are numbers, flush right and never folded).
+        rows: one cell per column; None draws a section break.
+    """
+
+    title: str
+    columns: Sequence[tuple[str, bool]]
+    rows: list[tuple[str, ...] | None] = field(default_factory=list)
+
+    def add(self, *cells: str) -> None:
+        """Append a row."""
+        self.rows.append(tuple(plain(cell) for cell in cells))
+
+    def section(self) -> None:
+        """Break between the rows before and after."""
+        self.rows.append(None)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        from rich.text import Text
+
+        natural, least = self._sizes()
+        every = range(len(self.columns))
+        for gap in (_WIDE_GAP, _TIGHT_GAP):
+            widths = column_widths(natural, least, options.max_width - _overhead(len(every), gap))
+            if widths is not None:
+                yield self._rich(every, widths, gap, self.title)
+                return
+        blocks = self._blocks(natural, least, options.max_width)
+        if blocks is None:
+            yield from self._stacked(self.title)
+            return
+        if self.title:
+            yield Text(plain(self.title), style="bold")
+        for columns, widths in blocks:
+            yield self._rich(columns, widths, _WIDE_GAP, "")
+
+    def _sizes(self) -> tuple[list[int], list[int]]:
+        """Natural and least width of every column."""
+        from rich.cells import cell_len
+
+        natural, least = [], []
+        for k, (name, number) in enumerate(self.columns):
+            cells = max((cell_len(row[k]) for row in self.rows if row is not None), default=0)
+            word = max((cell_len(part) for part in name.split()), default=0)
+            natural.append(max(cells, cell_len(name)))
+            least.append(max(cells, word) if number else min(natural[k], max(_NARROWEST, word)))
+        return natural, least
+
+    def _blocks(
+        self, natural: Sequence[int], least: Sequence[int], width: int
+    ) -> list[tuple[Sequence[int], list[int]]] | None:
+        """Columns in blocks that fit, the first column leading each; None where two columns are too wide already."""
+        blocks: list[list[int]] = []
+        for k in range(1, len(self.columns)):
+            wider = [*blocks[-1], k] if blocks else [0, k]
+            if _fitted(wider, natural, least, width) is not None:
+                blocks[-1:] = [wider]
+            elif _fitted([0, k], natural, least, width) is not None:
+                blocks.append([0, k])
+            else:
+                return None
+        found = [(block, _fitted(block, natural, least, width)) for block in blocks]
+        return [(block, widths) for block, widths in found if widths is not None]
+
+    def _rich(self, columns: Sequence[int], widths: Sequence[int], gap: int, title: str) -> Table:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(
+            title=Text(plain(title), style="bold") if title else None,
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1 if gap == _WIDE_GAP else 0),
+        )
+        for k, width in zip(columns, widths, strict=True):
+            name, number = self.columns[k]
+            table.add_column(
+                Text(plain(name)), justify="right" if number else "left", overflow="fold", min_width=width,
+                max_width=width,
+            )  # fmt: skip
+        for row in self.rows:
+            if row is None:
+                table.add_section()
+            else:
+                table.add_row(*(Text(row[k]) for k in columns))
+        return table
+
+    def _stacked(self, title: str) -> Iterator[Any]:
+        """One line per cell, for a terminal narrower than two columns."""
+        from rich.text import Text
+
+        if title:
+            yield Text(plain(title), style="bold")
+        for row in self.rows:
+            if row is not None:
+                cells = zip(self.columns, row, strict=True)
+                yield Text("\n".join(f"{name}: {cell}" for (name, _), cell in cells if cell) + "\n", overflow="fold")
+
+
+def _overhead(columns: int, gap: int) -> int:
+    return _EDGES + gap * (columns - 1)
+
+
+def _fitted(columns: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int) -> list[int] | None:
+    room = width - _overhead(len(columns), _WIDE_GAP)
+    return column_widths([natural[k] for k in columns], [least[k] for k in columns], room)

@@ -1,0 +1,57 @@
+"""Which columns of an imported table to estimate with, where nobody has said so yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pipeline.tables.estimator_inputs import ColumnRoles
+from pipeline.tables.imports.imported import ImportedTable
+
+__all__ = ["suggested_roles"]
+
+_FACTS = ("choice_probability", "choice_margin", "answer_chars", "output_tokens")
+"""Label-free columns that our imports make, the most telling ones first."""
+_MAX_SIGNALS = 6
+
+
+def suggested_roles(imported: ImportedTable) -> ColumnRoles | None:
+    """A score as the gold, the other scores and label-free facts that can help as signals.
+
+    The gold is the first score that some signal can help, else the first that varies. None where the table has no
+    items or no scores.
+    """
+    frame = imported.frame
+    if "item_id" not in frame.columns or not imported.scores:
+        return None
+    parts = frame.partition_by("model") if "model" in frame.columns else [frame]
+    varying = [name for name in imported.scores if frame[name].drop_nulls().n_unique() > 1] or imported.scores[:1]
+    choices = [(gold, _signals(imported, parts, gold)) for gold in varying]
+    gold, signals = next((choice for choice in choices if choice[1]), choices[0])
+    return ColumnRoles(
+        gold=gold,
+        signals=signals,
+        id="item_id",
+        model="model" if len(parts) > 1 else None,
+        cluster="cluster" if _repeats(frame) else None,
+    )
+
+
+def _signals(imported: ImportedTable, parts: Sequence[pl.DataFrame], gold: str) -> tuple[str, ...]:
+    columns = [name for name in (*imported.scores, *_FACTS) if name in imported.frame.columns and name != gold]
+    return tuple(name for name in columns if any(_can_help(part, name, gold) for part in parts))[:_MAX_SIGNALS]
+
+
+def _can_help(part: pl.DataFrame, name: str, gold: str) -> bool:
+    """Whether a column varies where the gold is known, is no copy of it, and is known on rows without it, if any."""
+    if part[name].equals(part[gold], null_equal=True):
+        return False
+    labeled, unlabeled = part.filter(pl.col(gold).is_not_null()), part.filter(pl.col(gold).is_null())
+    known = not unlabeled.height or unlabeled[name].null_count() < unlabeled.height
+    return known and labeled[name].drop_nulls().n_unique() > 1
+
+
+def _repeats(frame: pl.DataFrame) -> bool:
+    """Whether an item stands several times for one model, as with epochs."""
+    return "cluster" in frame.columns and bool(frame.select("cluster", "model").is_duplicated().any())
