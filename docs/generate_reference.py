@@ -7,13 +7,14 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import pipeline  # noqa: E402
 import pipeline.estimators as estimators  # noqa: E402
+from pipeline.cli.documents import DOCUMENTS, document_schema  # noqa: E402
 from pipeline.config import config_json_schema  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
@@ -90,7 +91,59 @@ def python() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-PAGES = {"configuration.md": configuration, "python.md": python}
+JSON_INTRODUCTION = """\
+# What `--json` prints
+
+Made by `python docs/generate_reference.py` from `pipeline/cli/documents/`.
+
+Every command takes `--json` and then prints one JSON document on stdout and nothing else there; progress, notes and
+warnings go to stderr. `auxeval schema COMMAND` prints the JSON Schema of its document, `auxeval schema --json` those of
+all commands.
+
+* The JSON is strict: a number that is not finite, or not known, is `null`.
+* On an error stdout stays empty, stderr holds one line that begins with `auxeval:`, and the exit code is 1 (internal
+  error), 2 (the input is wrong), 3 (stopped, resumable; a second line is the resume command) or 130 (interrupted).
+  `doctor` and `cache verify` print their document and exit with 2 where something is wrong.
+* `schema` is the version of the shape. It grows when a field goes away or changes its meaning; fields may be added
+  under the same number, so a reader should pass over those it does not know.
+* `command` says which command made the document. The estimates are the same document as `estimates.json` of a run and
+  have no such field; in a study it is the whole command line.
+"""
+
+
+def _document_names(command: str) -> list[str]:
+    document = DOCUMENTS[command]
+    return [shape.__name__ for shape in get_args(document) or (document,) if hasattr(shape, "__required_keys__")]
+
+
+def _document_fields(name: str, schema: dict[str, Any]) -> Iterator[str]:
+    yield f"## {name}\n"
+    yield f"{schema['description']}\n"
+    yield "| field | value | meaning |"
+    yield "| --- | --- | --- |"
+    for key, entry in schema["properties"].items():
+        optional = "" if key in schema["required"] else ", may be absent"
+        yield f"| `{key}` | {_type_of(entry)}{optional} | {entry['description']} |"
+    yield ""
+
+
+def json_documents() -> str:
+    """The reference of what ``--json`` prints."""
+    lines = [JSON_INTRODUCTION, "| command | document |", "| --- | --- |"]
+    shapes: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for command in DOCUMENTS:
+        names, schema = _document_names(command), document_schema(command)
+        lines.append(f"| `{command}` | {' or '.join(names) or 'a JSON Schema'} |")
+        parts |= schema.pop("$defs", {})
+        shapes |= {name: parts.get(name, schema) for name in names}
+    lines.append("")
+    for name, schema in {**shapes, **parts}.items():
+        lines += _document_fields(name, schema)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+PAGES = {"configuration.md": configuration, "json.md": json_documents, "python.md": python}
 
 
 def main() -> None:
