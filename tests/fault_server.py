@@ -2,6 +2,7 @@
 
 In a thread:        with FaultServer(latency_s=0.05) as server: … server.url …
 As a process:       python tests/fault_server.py --latency 0.05   (prints its URL; control over HTTP)
+As a provider:      python tests/fault_server.py --benchmark embedded   (simulated models answer its questions)
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -67,6 +69,8 @@ class FaultServer:
         seed: of the draws.
         keep_bodies: keep every request body in ``bodies`` (tests of what was sent).
         served_model: model string to report; None echoes the request's.
+        replies: body and its digest → text and finish reason; None for text computed from the prompt alone, which is
+            right only by chance.
     """
 
     def __init__(
@@ -77,8 +81,10 @@ class FaultServer:
         seed: int = 0,
         keep_bodies: bool = False,
         served_model: str | None = None,
+        replies: Callable[[dict[str, Any], str], tuple[str, str]] | None = None,
         port: int = 0,
     ) -> None:
+        self._replies = replies
         self.latency_s, self.wrong_rate = latency_s, wrong_rate
         self.seen = Seen()
         self.bodies: list[dict[str, Any]] = []
@@ -183,12 +189,12 @@ class FaultServer:
                         self._mark(rule, digest)
                     return response
             else:
-                reply = reply or self._reply(body)
+                reply = reply or self._reply(body, digest)
                 if not change_reply(rule.fault, reply, rule.options):
                     raise ValueError(f"no fault {rule.fault!r}")
                 self._mark(rule, digest)
                 break
-        reply = reply or self._reply(body)
+        reply = reply or self._reply(body, digest)
         self.seen.answered += 1
         self.seen.answered_by_body[digest] += 1
         return web.json_response(reply)
@@ -213,11 +219,13 @@ class FaultServer:
         self._refused.add(digest)
         self.seen.faults[rule.fault] += 1
 
-    def _reply(self, body: dict[str, Any]) -> dict[str, Any]:
-        text = reply_text(body, self._rng, self.wrong_rate)
+    def _reply(self, body: dict[str, Any], digest: str) -> dict[str, Any]:
+        if self._replies is not None:
+            text, finish = self._replies(body, digest)
+        else:
+            text, finish = reply_text(body, self._rng, self.wrong_rate), "stop"
         cap = body.get("max_tokens") or body.get("max_completion_tokens") or 10**9
         words = text.split(" ")
-        finish = "stop"
         if len(words) > cap:
             text, finish = " ".join(words[:cap]), "length"
         usage = {"prompt_tokens": len(prompt_of(body)) // 4 + 4, "completion_tokens": min(len(words), cap)}
@@ -273,8 +281,17 @@ def main() -> None:
     parser.add_argument("--wrong-rate", type=float, default=0.3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--benchmark", metavar="embedded|FILE", help="answer its questions as simulated models do")
     options = parser.parse_args()
-    server = FaultServer(latency_s=options.latency, wrong_rate=options.wrong_rate, seed=options.seed, port=options.port)
+    replies = None
+    if options.benchmark:
+        sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+        from tests.server_models import SimulatedReplies
+
+        replies = SimulatedReplies(options.benchmark, seed=options.seed)
+    server = FaultServer(
+        latency_s=options.latency, wrong_rate=options.wrong_rate, seed=options.seed, port=options.port, replies=replies
+    )
 
     def end_with_parent() -> None:
         with contextlib.suppress(OSError):

@@ -39,6 +39,22 @@ BASE: dict[str, Any] = {
         ({"models": {"t": {"model": "x/y", "params": {"stream": True}}}}, "params may not contain stream"),
         ({"name": "../evil"}, "name"),
         ({"budget": {"usd": -1}}, "budget.usd"),
+        ({"estimate": ["niave"]}, "did you mean 'naive'"),
+        ({"benchmark": {"preset": "gsm8"}}, "did you mean 'gsm8k'"),
+        ({"prompts": {"pointwize": ["x.md"]}}, "prompts.pointwize: .*did you mean 'pointwise'"),
+        ({"design": {"labeled": 0}}, "design.labeled: "),
+        ({"confirm_above_usd": float("inf")}, "confirm_above_usd: .*finite"),
+        (
+            {"models": {"t": {"model": "x/y", "params": {"temperature": float("nan")}}}},
+            "models.t.params.temperature.*finite",
+        ),
+        ({"models": {"t": {"model": "x/y", "params": {"num_retries": 2}}}}, "may not contain num_retries: retries are"),
+        ({"models": {"t": {"model": "x/y", "params": {"timeout": 2}}}}, "may not contain timeout: .*attempt_timeout_s"),
+        ({"models": {"t": {"model": "x/y", "api_base": "http://[::1"}}}, "models.t: api_base is not a URL"),
+        ({"models": {"t": {"model": "x/y", "api_base": "http://h:99999/v1"}}}, "models.t: api_base is not a URL"),
+        ({"models": {"t": {"model": "x/y", "api_base": "localhost:8000/v1"}}}, "must start with http://"),
+        ({"models": {"t": {"model": "x/y", "api_base": "http://me:hunter22@h/v1"}}}, "holds credentials"),
+        ({"models": {"t": {"model": "x/y", "api_base": "http://h/v1?api_key=hunter22"}}}, "holds credentials"),
     ],
 )
 def test_a_wrong_configuration_is_one_line_that_names_the_place(change: dict[str, Any], message: str) -> None:
@@ -55,6 +71,22 @@ def test_what_is_no_configuration_at_all_is_one_line(tmp_path: Path, text: str) 
     with pytest.raises(ConfigError) as caught:
         load_config(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_key_given_twice_is_not_dropped_silently(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("seed: 1\nroles: {targets: [sim/strong]}\nestimate: [naive]\nseed: 2\n")
+    with pytest.raises(ConfigError, match="line 4, column 1: the key 'seed' stands there twice"):
+        load_config(path)
+
+
+def test_numbers_with_exponents_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "models: {t: {model: sim/strong, params: {temperature: 1e-1, x: -2.5E3, y: 1e}}}\n"
+        "roles: {targets: t}\nestimate: [naive]\n"
+    )
+    assert load_config(path).models["t"].params == {"temperature": 0.1, "x": -2500.0, "y": "1e"}
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
@@ -85,3 +117,14 @@ def test_identity_is_what_the_run_is_not_what_it_may_spend() -> None:
     assert _with(budget={"usd": 1.0}).digest() == _with().digest()
     assert _with(seed=1).digest() != _with().digest()
     assert _with(design={"labeled": 7}).digest() != _with().digest()
+
+
+def test_a_pilot_of_a_sample_is_a_part_of_it() -> None:
+    from pipeline.benchmark.items import load_benchmark
+    from pipeline.runs.setup import resolve_config
+
+    given = {"roles": {"targets": ["sim/weak"]}, "estimate": ["naive"], "benchmark": {"sample": 20}}
+    whole, pilot = (resolve_config(given, limit=limit).benchmark for limit in (None, 5))
+    ids = [{item.item_id for item in load_benchmark(part, 0).items} for part in (whole, pilot)]
+    assert len(ids[1]) == 5
+    assert ids[1] < ids[0]

@@ -1,4 +1,4 @@
-"""Makes the two example tables, all numbers drawn from a seed: python examples/own-data/make.py"""
+"""Makes the example tables, all numbers drawn from a seed: python examples/own-data/make.py"""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ ITEMS, LABELED = 300, 80
 
 
 def answers(rng: np.random.Generator) -> None:
-    """Two models on 300 made-up support questions; 80 of the questions were graded by a person."""
+    """Two models on 300 made-up support questions; 80 of the questions were graded by a person.
+
+    What a person would say of every answer is in truth.csv, which in life does not exist.
+    """
     topic = rng.choice(TOPICS, ITEMS)
     level = rng.integers(1, 5, ITEMS)
     hard = rng.normal(0.0, 1.0, ITEMS)
     graded = set(rng.choice(ITEMS, LABELED, replace=False).tolist())
-    with (HERE / "answers.csv").open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
+    with (HERE / "answers.csv").open("w", newline="") as file, (HERE / "truth.csv").open("w", newline="") as known:
+        table, truth = csv.writer(file, lineterminator="\n"), csv.writer(known, lineterminator="\n")
+        truth.writerow(["id", "gold"])
         table.writerow(["id", "model", "topic", "level", "question", "gold", "judge", "confidence", "length"])
         for k in range(ITEMS):
             for model, strength in MODELS.items():
@@ -34,6 +38,7 @@ def answers(rng: np.random.Generator) -> None:
                 gold = right if k in graded else ""
                 row = [f"q{k + 1:03d}", model, topic[k], level[k], question, gold]
                 table.writerow([*row, f"{judge:.3f}", f"{confidence:.2f}", length])
+                truth.writerow([f"q{k + 1:03d} [{model}]", right])
 
 
 def scores(rng: np.random.Generator) -> None:

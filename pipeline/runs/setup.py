@@ -46,7 +46,9 @@ def resolve_config(
     if limit is not None:
         if limit < 1:
             raise ConfigError(f"limit must be at least 1, got {limit}")
-        benchmark = resolved.benchmark.model_copy(update={"limit": limit, "sample": None})
+        # A pilot of a sample is a part of that sample, so that its replies serve the whole run.
+        size = "limit" if resolved.benchmark.sample is None else "sample"
+        benchmark = resolved.benchmark.model_copy(update={size: limit})
         resolved = resolved.model_copy(update={"benchmark": benchmark})
     if budget_usd is not None:
         if budget_usd < 0:

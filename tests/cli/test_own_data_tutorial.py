@@ -65,5 +65,5 @@ def test_the_example_tables_are_those_of_their_script(tmp_path: Path) -> None:
     script["answers"].__globals__["HERE"] = tmp_path
     script["answers"](rng)
     script["scores"](rng)
-    for name in ("answers.csv", "scores.csv"):
+    for name in ("answers.csv", "truth.csv", "scores.csv"):
         assert (tmp_path / name).read_bytes() == (ROOT / "examples" / "own-data" / name).read_bytes()
