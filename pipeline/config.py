@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from pipeline.config_messages import one_line
+from pipeline.config_values import check_address, check_params, read_yaml
 from pipeline.errors import ConfigError
 
 __all__ = [
@@ -61,7 +62,7 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class _Section(BaseModel):
     """A part of the configuration: unknown keys are errors, values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
 class FieldMap(_Section):
@@ -151,9 +152,9 @@ class ModelConfig(_Section):
     def _reachable(self) -> ModelConfig:
         if self.transport == "direct" and self.api_base is None:
             raise ValueError("transport direct needs api_base, the URL of an OpenAI-compatible server")
-        reserved = {"model", "messages", "stream", "api_key", "api_base", "response_format", "n"} & set(self.params)
-        if reserved:
-            raise ValueError(f"params may not contain {', '.join(sorted(reserved))}")
+        check_params(self.params)
+        if self.api_base is not None and not self.is_simulated:
+            check_address(self.api_base)
         return self
 
 
@@ -271,7 +272,9 @@ class RunConfig(_Section):
     Relative paths are relative to the file the configuration came from (:func:`load_config` makes them absolute).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False, protected_namespaces=()
+    )
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = "run"
@@ -421,7 +424,7 @@ def load_config(path: str | Path) -> RunConfig:
     except (UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{file}: cannot be read as UTF-8 text: {error}") from None
     try:
-        data = yaml.safe_load(text)
+        data = read_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""

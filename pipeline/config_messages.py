@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,7 +24,8 @@ def one_line(error: ValidationError, source: str, root: Section, mappings: Mappi
         mappings: keys that map names to sections, and the model of those sections.
     """
     first = error.errors(include_url=False, include_input=True)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    # Of a value that may have several forms, Pydantic names each form by its type: no key of the file.
+    where = ".".join(str(part) for part in first["loc"] if "constrained-" not in str(part))
     rest = len(error.errors()) - 1
     more = f" (and {rest} more)" if rest else ""
     if first["type"] == "extra_forbidden":
@@ -30,8 +33,18 @@ def one_line(error: ValidationError, source: str, root: Section, mappings: Mappi
         return f"{source}: unknown key {where!r}{_near(key, _known_keys(first['loc'], root, mappings))}{more}"
     if first["type"] == "missing":
         return f"{source}: missing key {where!r}{more}"
+    if first["type"] == "literal_error":
+        more = _near_value(first) + more
+        where = where.removesuffix(".[key]")
     message = str(first["msg"]).removeprefix("Value error, ").replace("\n", " ")
     return f"{source}: {where}: {message}{more}" if where else f"{source}: {message}{more}"
+
+
+def _near_value(problem: Any) -> str:
+    """The nearest of the values that would have been taken."""
+    known = re.findall(r"'([^']*)'", str(problem["ctx"]["expected"]))
+    match = difflib.get_close_matches(str(problem["input"]), known, n=1)
+    return f"; did you mean {match[0]!r}?" if match else ""
 
 
 def _near(key: str, known: list[str]) -> str:
