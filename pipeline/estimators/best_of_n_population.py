@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile
 from pipeline.estimators.results import Estimate
 
@@ -40,7 +41,7 @@ def population_mean(
         Estimate whose ``n`` is the number of prompts T.
 
     Raises:
-        ValueError: wrong shapes, non-finite values, negative weights, fewer than two prompts.
+        ValueError: wrong shapes, non-finite values, negative weights, fewer than two prompts of positive weight.
     """
     return _mean(_values(values, "values"), clusters, weights, level, interval, "population_mean")
 
@@ -74,12 +75,14 @@ def _mean(
         raise ValueError(f'interval must be "z" or "t", got {interval!r}')
     share = _weights(weights, len(values))
     units, share = _units(values, clusters, share)
+    units, share = units[share > 0.0], share[share > 0.0]  # a prompt without weight is not a unit
     count = len(units)
     if count < 2:
-        raise ValueError("at least 2 prompts are needed: one prompt gives no standard error")
-    centre = float(share @ units / share.sum())
+        raise ValueError("at least 2 prompts with a positive weight are needed: one gives no standard error")
     share = share / share.sum()
-    deviations = units - centre
+    deviations = units - units[0]
+    centre = float(units[0] + share @ deviations)
+    deviations = deviations - share @ deviations
     se = float(np.sqrt(count / (count - 1) * np.sum((share * deviations) ** 2)))
     quantile = normal_quantile(level) if interval == "z" else float(t_quantile(count - 1, level))
     diagnostics: dict[str, Any] = {
@@ -106,7 +109,7 @@ def _units(values: FloatArray, clusters: ArrayLike | None, share: FloatArray) ->
 def _weights(weights: ArrayLike | None, count: int) -> FloatArray:
     if weights is None:
         return np.ones(count)
-    share = np.asarray(weights, dtype=np.float64)
+    share = as_floats(weights, "weights")
     if share.shape != (count,):
         raise ValueError(f"weights must have shape ({count},), got {share.shape}")
     if not np.isfinite(share).all() or (share < 0.0).any() or share.sum() <= 0.0:
@@ -115,7 +118,7 @@ def _weights(weights: ArrayLike | None, count: int) -> FloatArray:
 
 
 def _values(values: ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+    array = as_floats(values, name)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must have shape (P,) with P ≥ 1, got {array.shape}")
     if not np.isfinite(array).all():

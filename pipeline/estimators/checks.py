@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from pipeline.estimators.floats import as_floats
 
 __all__ = ["INTERVALS", "Interval", "check_interval", "check_matrix", "check_vector", "is_binary"]
 
@@ -15,10 +17,7 @@ INTERVALS = ("auto", "t", "wilson")
 
 
 def _floats(values: ArrayLike, name: str) -> FloatArray:
-    raw: NDArray[Any] = np.asarray(values)
-    if raw.dtype.kind not in "buif":
-        raise TypeError(f"{name} must hold numbers, got dtype {raw.dtype}")
-    return raw.astype(np.float64)
+    return np.array(as_floats(values, name))
 
 
 def _finite(array: FloatArray, name: str) -> FloatArray:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.checks import check_vector
 from pipeline.estimators.control_variate import random_folds
+from pipeline.estimators.floats import as_floats
 
 __all__ = ["QuadraticLeastSquares", "Regressor", "cross_fit_pool_tau", "cross_fit_tau"]
 
@@ -84,7 +85,7 @@ def cross_fit_tau(
     *,
     regressor: Regressor | None = None,
     folds: int = 5,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
 ) -> FloatArray:
     """τ̂ of every draw by a regression that never saw the item (lines 2–6 of Algorithm 1).
 
@@ -98,7 +99,7 @@ def cross_fit_tau(
             ``predict_proba``; None is :class:`QuadraticLeastSquares`. A fold whose training outcomes are all equal
             predicts that value.
         folds: number of folds, ``np.array_split(rng.permutation(N), folds)``.
-        rng: generator of the folds.
+        rng: generator of the folds, or its seed.
 
     Returns:
         (N, M + 1) float64.
@@ -118,7 +119,7 @@ def cross_fit_pool_tau(
     *,
     regressor: Regressor | None = None,
     folds: int = 5,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
 ) -> tuple[FloatArray, FloatArray]:
     """:func:`cross_fit_tau`, and the mean prediction of the fold regressors for items without an outcome.
 
@@ -138,7 +139,7 @@ def _cross_fit(
     others: ArrayLike | None,
     regressor: Regressor | None,
     folds: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
 ) -> tuple[FloatArray, FloatArray]:
     outcome = check_vector(phi, "phi")
     cube = _check_cube(features, "features", len(outcome))
@@ -147,7 +148,7 @@ def _cross_fit(
         raise ValueError(f"other_features must have shape (U, {cube.shape[1]}, {cube.shape[2]}), got {rest.shape}")
     if folds > len(outcome):
         raise ValueError(f"folds must be at most the number of items {len(outcome)}, got {folds}")
-    fold_of = random_folds(len(outcome), folds, rng)
+    fold_of = random_folds(len(outcome), folds, np.random.default_rng(rng))
     tau, rest_tau = np.empty(cube.shape[:2]), np.zeros(rest.shape[:2])
     for fold in range(folds):
         inside = fold_of == fold
@@ -161,7 +162,7 @@ def _cross_fit(
 
 
 def _check_cube(features: ArrayLike, name: str, rows: int | None) -> FloatArray:
-    cube = np.asarray(features, dtype=np.float64)
+    cube = as_floats(features, name)
     if cube.ndim != 3 or 0 in cube.shape[1:] or (rows is not None and len(cube) != rows):
         raise ValueError(f"{name} must have shape ({'U' if rows is None else rows}, M + 1, d), got {cube.shape}")
     if not np.isfinite(cube).all():

@@ -56,10 +56,12 @@ def adaptive_profile(
     if learner not in (None, "logistic"):
         raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
     if problem.labeled.all():  # nothing is left to predict: every rule is the plain local mean
-        return fixed_profile(
+        fitted = fixed_profile(
             problem, 0.3, None, True, None, rng=rng, empty=empty, binary=binary, keep_influence=keep_influence,
             method=method,
         )  # fmt: skip
+        plain = {"source": "none", "signals": "none", "ridge": None, "weight": 1.0}
+        return replace(fitted, facts={**fitted.facts, "rule": [plain], "ridge": None, "learner": learner})
     axis, mask = problem.axis, problem.labeled
     pool = prepared(problem.signals if problem.prepared is None else problem.prepared)
     sample = problem.sample(np.zeros(problem.signals.shape[1]))

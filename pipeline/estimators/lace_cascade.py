@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number, pose_problem
 from pipeline.estimators.lace_core import LabeledSample, LocalFit, fit_points, label_weights, point_blocks
@@ -114,7 +115,7 @@ def lace_cascade(
 
 
 def _check_ratings(expensive: ArrayLike, labeled: NDArray[np.bool_]) -> tuple[FloatArray, NDArray[np.bool_]]:
-    ratings = np.asarray(expensive, dtype=np.float64)
+    ratings = as_floats(expensive, "expensive")
     ratings = ratings[:, None] if ratings.ndim == 1 else ratings
     if ratings.ndim != 2 or len(ratings) != len(labeled):
         raise ValueError(f"expensive must have shape ({len(labeled)}, E), got {np.shape(expensive)}")

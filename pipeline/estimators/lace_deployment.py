@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number
 from pipeline.estimators.lace_candidates import AdaptiveLabels, PointWeights, average_at_points, left_out_errors
@@ -92,7 +93,7 @@ def lace_deployment(
 
 
 def _check_ratio(ratio: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
-    rho = np.asarray(ratio, dtype=np.float64)
+    rho = as_floats(ratio, "ratio")
     if rho.shape != mask.shape:
         raise ValueError(f"ratio must have shape {mask.shape}, got {rho.shape}")
     if not np.isfinite(rho).all() or np.any(rho < 0.0):

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, fit_profile, pose_problem
 from pipeline.estimators.lace_interval import Interval, Target
@@ -69,8 +70,7 @@ def lace_gap(
     check_level(level)
     if interval == "wilson":
         raise ValueError("interval='wilson' is for shares; a gap takes 'auto' or 't'")
-    first = np.asarray(y_a, dtype=np.float64)
-    second = np.asarray(y_b, dtype=np.float64)
+    first, second = as_floats(y_a, "y_a"), as_floats(y_b, "y_b")
     if first.shape != second.shape:
         raise ValueError(f"y_a and y_b must have the same shape, got {first.shape} and {second.shape}")
     mask = np.isfinite(first) & np.isfinite(second) if labeled is None else labeled

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.lace_core import LabeledSample
@@ -68,8 +69,7 @@ def lace_gaps(
         raise ValueError("interval='wilson' is for shares; a gap takes 'auto' or 't'")
     axis = resolve_axis(z, at, locality)
     rows = len(axis.z)
-    y = np.asarray(outcomes, dtype=np.float64)
-    cube = np.asarray(signals, dtype=np.float64)
+    y, cube = as_floats(outcomes, "outcomes"), as_floats(signals, "signals")
     if y.ndim != 2 or len(y) != rows:
         raise ValueError(f"outcomes must have shape ({rows}, m), got {y.shape}")
     models = y.shape[1]

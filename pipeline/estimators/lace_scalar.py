@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -114,6 +115,9 @@ def scalar_estimate(
     if interval == "wilson" and not binary:
         raise ValueError("interval='wilson' needs outcomes that are all 0 or 1; use 'auto' or 't'")
     exact = len(y) == rows and target == "pool"
+    alone = len(y) == 1 and not binary and not exact
+    if alone:  # one number shows no spread, and no spread seen is not certainty
+        variance = math.nan
     quantile = float(t_quantile(df, level))
     half = quantile * variance**0.5
     low, high, kind = fit.value - half, fit.value + half, "t"
@@ -121,7 +125,7 @@ def scalar_estimate(
         low, high = max(0.0, low), min(1.0, high)
         effective = count if groups is None else _effective_count(fit, y, groups)
         if not exact and wilson_form and interval != "t":
-            low, high = _wilson_form(fit, effective, variance, quantile)
+            low, high = _wilson_form(fit, effective, variance, quantile, target)
             kind = "wilson"
         elif not exact and (interval == "wilson" or (interval == "auto" and _scarce(fit, y, effective))):
             low, high = _wilson_naive(fit, effective, level)
@@ -133,6 +137,8 @@ def scalar_estimate(
         "naive": fit.naive, "r2": fit.r2, "gain": 1.0 / (1.0 - (1.0 - share) * min(fit.r2, 1.0 - 1e-12)),
         "verdict": "neutral" if exact else fit.verdict, **fit.facts,
     }  # fmt: skip
+    if alone:
+        facts["reason"] = "one label gives no standard error"
     if groups is not None:
         facts["n_clusters"] = int(groups.max()) + 1
     return Estimate(fit.value, variance**0.5, low, high, level, len(y), method, facts)
@@ -156,9 +162,13 @@ def _wilson_naive(fit: ScalarFit, count: float, level: float) -> tuple[float, fl
     return min(float(low), point), max(float(high), point)
 
 
-def _wilson_form(fit: ScalarFit, count: float, variance: float, quantile: float) -> tuple[float, float]:
-    """Wilson's interval about the clipped estimate with n* = Ȳ(1 − Ȳ)/V labels, between 1 and 50n/f."""
+def _wilson_form(fit: ScalarFit, count: float, variance: float, quantile: float, target: Target) -> tuple[float, float]:
+    """Wilson's interval about the clipped estimate with n* = Ȳ(1 − Ȳ)/V labels, between 1 and 50n/f.
+
+    f is 1 for a population: even a wholly labeled pool is a sample of it.
+    """
     sampled = float(fit.shares**2 @ fit.unsampled) / float(fit.shares @ fit.shares)
+    sampled = 1.0 if target == "population" else sampled
     share = min(max(fit.value, 0.0), 1.0)
     most = 50.0 * count / max(sampled, 1e-12)
     worth = fit.naive * (1.0 - fit.naive) / variance if variance > 0.0 else count / max(sampled, 1e-12)

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.lace import (
     DEFAULT_RIDGE,
     check_ridge_number,
@@ -68,7 +69,7 @@ def lace_profile_splits(
     axis = resolve_axis(z, at, locality)
     rows = len(axis.z)
     values = check_signals(signals, rows)
-    outcome = np.asarray(y_full, dtype=np.float64)
+    outcome = as_floats(y_full, "y_full")
     if outcome.shape != (rows,):
         raise ValueError(f"y_full must have shape ({rows},), got {outcome.shape}")
     member = label_matrix(labeled_sets, rows)

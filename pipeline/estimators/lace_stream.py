@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.lace_core import LabeledSample, fit_points
@@ -181,7 +182,7 @@ def _scaled_moments(pool: ProfilePool, standardize: bool) -> tuple[PoolMoments, 
 def _outcomes(
     y: ArrayLike, signals: ArrayLike, moments: PoolMoments, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    values = np.asarray(y, dtype=np.float64)
+    values = as_floats(y, "y")
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise ValueError(f"y must be the finite outcomes of the labeled items, shape (n,), got {values.shape}")
     own = check_signals(signals, len(values))

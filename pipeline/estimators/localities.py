@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import as_floats, is_missing
+
 __all__ = [
     "Categorical",
     "Gaussian",
@@ -78,7 +80,7 @@ def rule_of_thumb_bandwidth(z: ArrayLike, multiplier: float = 1.5) -> Any:
     Raises:
         ValueError: z empty, not finite or constant.
     """
-    values = np.asarray(z, dtype=np.float64)
+    values = as_floats(z, "z")
     if values.ndim not in (1, 2) or len(values) == 0:
         raise ValueError(f"z must have shape (M,) or (M, q) with M >= 1, got {values.shape}")
     if not np.isfinite(values).all():
@@ -279,6 +281,8 @@ def linear_quantile(values: NDArray[Any], probability: float) -> float:
 
 
 def _columns(z: ArrayLike, name: str) -> list[NDArray[Any]]:
+    if np.ma.isMaskedArray(z) and np.ma.getmaskarray(z).any():
+        raise ValueError(f"{name} has missing values; every pool item needs a profile value")
     values = np.asarray(z)
     if values.ndim not in (1, 2) or len(values) == 0 or 0 in values.shape:
         raise ValueError(f"{name} must have shape (M,) or (M, q) with at least one row, got {values.shape}")
@@ -290,7 +294,7 @@ def _columns(z: ArrayLike, name: str) -> list[NDArray[Any]]:
 def _clean_column(column: NDArray[Any], name: str) -> NDArray[Any]:
     if column.dtype.kind == "O":
         entries = column.tolist()
-        if any(entry is None or entry != entry for entry in entries):
+        if any(is_missing(entry) for entry in entries):
             raise ValueError(f"{name} has missing values; every pool item needs a profile value")
         column = np.asarray([str(entry) for entry in entries] if _any_text(entries) else entries)
     if column.dtype.kind in "USb":

@@ -41,7 +41,7 @@ def one_step_mean(
     pool_tau: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     folds: int = 5,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     level: float = 0.95,
     interval: Interval = "auto",
 ) -> Estimate:
@@ -66,7 +66,7 @@ def one_step_mean(
         pool_tau: (F, M + 1) predictions for the whole pool, the N labeled rows among them.
         clusters: (N,) labels; whole clusters are independent, left out and folded together.
         folds: number of folds of ``cross-fit``: ``np.array_split(rng.permutation(N), folds)``.
-        rng: generator of folds and bootstrap; None is ``default_rng(20260)``.
+        rng: generator or seed of folds and bootstrap; None is ``default_rng(20260)``.
         level: nominal coverage.
         interval: ``auto`` is Wilson's at n_eff = s²_φ/SE² where every outcome is 0 or 1, else Student's t.
 
@@ -93,7 +93,7 @@ def one_step_mean(
         clusters=clusters,
         folds=folds,
         fpc=1.0 - n / pool_size if pool_size else 1.0,
-        rng=np.random.default_rng(DEFAULT_SEED) if rng is None else rng,
+        rng=np.random.default_rng(DEFAULT_SEED if rng is None else rng),
     )
     fit = correct(outcome, contrast[:, None], design)
     naive_value, naive_variance, _ = mean_and_variance(outcome, clusters)
@@ -110,7 +110,7 @@ def one_step_mean(
     diagnostics: dict[str, Any] = {
         "naive_value": naive_value,
         "naive_se": naive_se,
-        "power": float(fit.power[0]),
+        "power": float(fit.power[0]) if isinstance(power, str) else float(power),
         "power_se": float(fit.power_se[0]),
         **variance_reduction(fit, naive_se, outcome, design, level),
         "n_effective": n_effective,
@@ -140,7 +140,7 @@ def one_step_values(
     pool_tau: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     folds: int = 5,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> FloatArray:
     """ψ_i = φ_i − λ_i D_i, (N,): the per-item values whose mean :func:`one_step_mean` reports.
 
@@ -154,5 +154,5 @@ def one_step_values(
     check_power(power, power_from)
     contrast, pool_size = contrast_of(draws, pool_tau, "pool_tau")
     others = other_targets(power_from, pool_size is not None) if power == "pooled" else ()
-    generator = np.random.default_rng(DEFAULT_SEED) if rng is None else rng
+    generator = np.random.default_rng(DEFAULT_SEED if rng is None else rng)
     return correct(outcome, contrast[:, None], Design(power, others, clusters, folds, 1.0, generator)).psi

@@ -67,7 +67,7 @@ def mean_gap(
     pool_tau_b: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     folds: int = 5,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     level: float = 0.95,
 ) -> Estimate:
     """The paired gap E φ_a − E φ_b on shared items: mean of φ_a − φ_b − λ_a D_a + λ_b D_b, Student's t interval.
@@ -101,7 +101,7 @@ def mean_gap(
         clusters=clusters,
         folds=folds,
         fpc=1.0 - n / pool_size if pool_size else 1.0,
-        rng=np.random.default_rng(DEFAULT_SEED) if rng is None else rng,
+        rng=np.random.default_rng(DEFAULT_SEED if rng is None else rng),
     )
     fit = correct(difference, contrasts, design)
     naive_value, naive_variance, _ = mean_and_variance(difference, clusters)

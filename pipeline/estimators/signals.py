@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["PreparedSignals", "fill_missing_signals", "prepare_signals", "scale_of", "standardize_signals"]
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.folds import mid_ranks
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -77,7 +78,7 @@ def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tupl
     """
     if not 0.0 <= min_share <= 1.0:
         raise ValueError(f"min_share must lie in [0, 1], got {min_share!r}")
-    values = np.array(signals, dtype=np.float64)
+    values = np.array(as_floats(signals, "signals"))
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) == 0:
         raise ValueError(f"signals must have shape (M, K) with M >= 1, got {np.shape(signals)}")
@@ -115,7 +116,7 @@ def _centre_and_scale(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _finite(signals: ArrayLike) -> FloatArray:
-    values = np.asarray(signals, dtype=np.float64)
+    values = as_floats(signals, "signals")
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) == 0:
         raise ValueError(f"signals must have shape (M, K) with M >= 1, got {np.shape(signals)}")

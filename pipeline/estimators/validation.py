@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, kolmogorov
 
+from pipeline.estimators.floats import as_floats
 from pipeline.estimators.signals import PreparedSignals
 
 __all__ = [
@@ -41,7 +42,7 @@ def check_signals(signals: ArrayLike | PreparedSignals, rows: int | None = None,
         if rows is not None and len(signals) != rows:
             raise ValueError(f"{name} must have shape ({rows}, K), got {signals.signals.shape}")
         return signals.signals
-    values = np.asarray(signals, dtype=np.float64)
+    values = as_floats(signals, name)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or (rows is not None and len(values) != rows):
         expected = "(M, K)" if rows is None else f"({rows}, K)"
@@ -64,7 +65,7 @@ def check_labeled(labeled: ArrayLike | None, y: FloatArray) -> BoolArray:
     if mask.shape != y.shape:
         raise ValueError(f"labeled must have shape {y.shape}, got {mask.shape}")
     if mask.dtype != np.bool_:
-        if mask.dtype.kind not in "iuf" or not np.isin(mask, (0, 1)).all():
+        if mask.dtype.kind not in "iufO" or not all(entry in (0, 1) for entry in mask.tolist()):
             raise ValueError(f"labeled must be boolean, got dtype {mask.dtype}")
         mask = mask.astype(np.bool_)
     if not np.isfinite(y[mask]).all():
@@ -78,10 +79,7 @@ def check_outcome(y: ArrayLike, labeled: ArrayLike | None, rows: int | None = No
     Raises:
         ValueError: wrong shapes, non-finite labels, or no label at all.
     """
-    values = np.asarray(y)
-    if values.dtype.kind == "O":
-        values = np.array([np.nan if entry is None else entry for entry in values.reshape(-1)]).reshape(values.shape)
-    values = np.asarray(values, dtype=np.float64)
+    values = as_floats(y, "y")
     if values.ndim != 1 or (rows is not None and len(values) != rows):
         raise ValueError(f"y must have shape ({'M' if rows is None else rows},), got {values.shape}")
     mask = check_labeled(labeled, values)
@@ -94,7 +92,7 @@ def check_probabilities(probabilities: ArrayLike | None, rows: int) -> FloatArra
     """Label inclusion probabilities (M,) in (0, 1], or None for equal ones."""
     if probabilities is None:
         return None
-    values = np.asarray(probabilities, dtype=np.float64)
+    values = as_floats(probabilities, "inclusion_probabilities")
     if values.shape != (rows,):
         raise ValueError(f"inclusion_probabilities must have shape ({rows},), got {values.shape}")
     if not (np.isfinite(values).all() and np.all(values > 0.0) and np.all(values <= 1.0)):

@@ -113,7 +113,7 @@ def build_comparison(
     C: float = 1.0,
     fold_of: ArrayLike | None = None,
     pool_fold_of: ArrayLike | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Comparison:
     """Check the arrays and make the split that every method works on; arguments as in ``comparator_profile``."""
     outcome, mask = check_outcome(y, labeled)
@@ -131,7 +131,7 @@ def build_comparison(
     else:
         judge = check_signals(raw_judge, size, "raw_judge")[:, 0]
     rows = np.flatnonzero(mask)
-    generator = np.random.default_rng(0) if rng is None else rng
+    generator = np.random.default_rng(0 if rng is None else rng)
     everyone = np.ones(size, dtype=np.bool_)
     pool = ComparisonPool(
         axis=axis,
@@ -164,7 +164,7 @@ def comparator_profile(
     C: float = 1.0,
     fold_of: ArrayLike | None = None,
     pool_fold_of: ArrayLike | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     coefficients: ArrayLike | None = None,
     coefficient_locality: Locality | Sequence[Locality] | None = None,
     standardize: bool = False,
@@ -190,7 +190,7 @@ def comparator_profile(
         C: inverse penalty of the logistic predictors.
         fold_of: (M,) 0 or 1 at labeled items (−1 elsewhere): the folds of out-of-fold predictions.
         pool_fold_of: (M,) 0 or 1: PPCI's folds of the pool.
-        rng: draws folds that are not given; by default a fixed seed.
+        rng: generator or seed that draws folds that are not given; by default a fixed seed.
         coefficients: (G, K) true coefficients of ``lace_oracle``.
         coefficient_locality: kernel of the coefficients of ``lace``.
         standardize: standardise the signals over the pool first (not the raw judge).

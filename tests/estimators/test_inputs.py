@@ -1,0 +1,155 @@
+"""What callers hold: masked arrays, object columns, pandas' NA, seeds of every form, clusters with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.estimators import (
+    comparator_profile,
+    cross_fit_tau,
+    fill_missing_signals,
+    lace_gap,
+    lace_mean,
+    lace_profile,
+    mean_gap,
+    naive_mean,
+    one_step_mean,
+    population_mean,
+)
+
+
+class NAType:
+    """Stands for pandas.NA: comparing it gives no truth value."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __ne__ = __eq__
+
+
+NA = NAType()
+RNG = np.random.default_rng(0)
+M = 60
+S, Z = RNG.normal(size=(M, 2)), RNG.normal(size=M)
+Y = (RNG.random(M) < 0.6).astype(float)
+LABELED = np.arange(M) % 2 == 0
+Y_NAN = np.where(LABELED, Y, np.nan)
+TAU = RNG.random((M, 4))
+
+
+def _as_objects(missing: object, number: Callable[[float], Any] = float) -> np.ndarray[Any, Any]:
+    return np.array([number(a) if known else missing for a, known in zip(Y, LABELED, strict=True)], dtype=object)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.ma.masked_array(Y, mask=~LABELED),
+        _as_objects(None),
+        _as_objects(NA),
+        _as_objects(NA, bool),
+        _as_objects(None, Decimal),
+        Y_NAN.astype(np.float32),
+        Y_NAN.tolist(),
+    ],
+    ids=["masked", "none", "na", "na-bool", "decimal", "float32", "list"],
+)
+def test_every_way_of_saying_unlabeled_is_read_alike(y: Any) -> None:
+    expected = lace_mean(Y_NAN, S).to_dict()
+    assert lace_mean(y, S).to_dict() == expected
+    gap = lace_gap(Z, y, 1.0 - Y, S, S[:, ::-1], at=[0.0], standardize=True)
+    assert gap.value == lace_gap(Z, Y_NAN, 1.0 - Y, S, S[:, ::-1], at=[0.0], standardize=True).value
+
+
+def test_masked_or_missing_signals_and_outcomes_are_refused_not_read() -> None:
+    holes = np.ma.masked_array(S, mask=S > 1.0)
+    with pytest.raises(ValueError, match="fill_missing_signals"):
+        lace_mean(Y_NAN, holes)
+    with pytest.raises(ValueError, match="missing"):
+        naive_mean(np.ma.masked_array([1.0, 0.0, 1.0], mask=[False, True, False]))
+    with pytest.raises(ValueError, match="missing"):
+        lace_profile(np.ma.masked_array(Z, mask=Z > 1.0), Y_NAN, S)
+    with pytest.raises(ValueError, match="missing"):
+        lace_profile(np.array(["a", NA] * (M // 2), dtype=object), Y_NAN, S)
+    filled, index = fill_missing_signals(holes)
+    assert (filled.shape, index.tolist()) == ((M, 4), [0, 1])
+
+
+def test_object_columns_of_numbers_are_numbers_and_text_is_not() -> None:
+    assert naive_mean(np.array([1, 0, True], dtype=object)).value == pytest.approx(2 / 3)
+    assert lace_mean(Y_NAN, S, labeled=LABELED.astype(object)).value == lace_mean(Y_NAN, S).value
+    for text in (["1.0", "0.0"], np.array(["x", 1.0], dtype=object)):
+        with pytest.raises(TypeError, match="numbers"):
+            naive_mean(text)
+
+
+@pytest.mark.parametrize("labels", [[None, "a"] * 30, [np.nan, 1.0] * 30, [NA, "a"] * 30])
+def test_a_missing_cluster_label_is_refused(labels: list[Any]) -> None:
+    with pytest.raises(ValueError, match=r"clusters has 30 missing labels"):
+        naive_mean(Y, clusters=np.array(labels, dtype=object))
+
+
+def test_cluster_labels_of_mixed_kinds_work() -> None:
+    mixed = np.array([i // 6 if i % 12 < 6 else f"c{i // 6}" for i in range(M)], dtype=object)
+    assert naive_mean(Y, clusters=mixed).se == naive_mean(Y, clusters=np.arange(M) // 6).se
+
+
+def test_a_seed_is_as_good_as_its_generator() -> None:
+    def both(estimate: Callable[[Any], Any]) -> tuple[Any, Any]:
+        return estimate(3), estimate(np.random.default_rng(3))
+
+    calls: list[Callable[[Any], Any]] = [
+        lambda rng: one_step_mean(Y, TAU, power="cross-fit", rng=rng).to_dict(),
+        lambda rng: mean_gap(Y, 1 - Y, TAU, TAU, power="cross-fit", rng=rng).to_dict(),
+        lambda rng: cross_fit_tau(Y, RNG.permutation(1) + TAU[:, :, None], rng=rng).tolist(),
+        lambda rng: comparator_profile("aug_plugin", Z, Y_NAN, S, at=[0.0], rng=rng).to_dict(),
+    ]
+    for call in calls:
+        seeded, generated = both(call)
+        assert seeded == generated
+
+
+def test_the_power_is_reported_as_given() -> None:
+    assert one_step_mean(Y, TAU, power=0.3).diagnostics["power"] == 0.3
+
+
+def test_a_prompt_without_weight_is_no_evidence() -> None:
+    values, weights = [1.0, 2.0, 5.0, 9.0], [1.0, 1.0, 0.0, 0.0]
+    padded, plain = population_mean(values, weights=weights), population_mean(values[:2])
+    assert (padded.value, padded.se, padded.n) == (plain.value, pytest.approx(plain.se), 2)
+    with pytest.raises(ValueError, match="at least 2 prompts with a positive weight"):
+        population_mean([1.0, 2.0], weights=[1.0, 0.0])
+
+
+def test_equal_values_far_from_zero_have_no_spread() -> None:
+    assert population_mean([0.1] * 20).se == 0.0
+    shifted = population_mean(np.array([0.0, 1.0, 2.0]) + 1e12, weights=[1.0, 2.0, 1.0])
+    assert shifted.se == pytest.approx(population_mean([0.0, 1.0, 2.0], weights=[1.0, 2.0, 1.0]).se)
+
+
+@pytest.mark.parametrize("adapt", [None, "average"])
+def test_a_wholly_labeled_pool_is_still_a_sample_of_its_population(adapt: Any) -> None:
+    every = lace_mean(np.ones(20), S[:20], adapt=adapt, target="population", standardize=True)
+    assert every.low < 0.9
+    half = lace_mean(np.where(np.arange(40) < 20, 1.0, np.nan), S[:40], adapt=adapt, target="population")
+    assert half.low < 0.88  # n = 20 right answers, not the 40 items of the pool
+
+
+@pytest.mark.parametrize("adapt", [None, "average"])
+def test_one_continuous_label_has_no_standard_error(adapt: Any) -> None:
+    found = lace_mean(np.r_[1.5, np.full(19, np.nan)], S[:20], adapt=adapt, standardize=True)
+    assert np.isnan([found.se, found.low, found.high]).all()
+    assert "one label" in found.diagnostics["reason"]
+
+
+def test_the_rule_is_named_even_where_every_item_is_labeled() -> None:
+    (only,) = lace_profile(Z, Y, S, at=[0.0], adapt="average").diagnostics["rule"]
+    assert only == {"source": "none", "signals": "none", "ridge": None, "weight": 1.0}
