@@ -18,8 +18,11 @@ __all__ = ["CallLog", "CallTotals", "StageTotals", "read_calls", "recorded_failu
 _IDENTITY = ("stage", "item", "role", "target", "model", "draw", "order", "part")
 
 
+_ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+
+
 def _identity(line: dict[str, Any]) -> bytes:
-    text = json.dumps([line.get(name) for name in _IDENTITY], ensure_ascii=True)
+    text = ascii([line.get(name) for name in _IDENTITY])
     return hashlib.blake2b(text.encode("ascii"), digest_size=12).digest()
 
 
@@ -219,11 +222,12 @@ class CallLog:
 
     def append_line(self, line: dict[str, Any]) -> None:
         """Write the line of another process's log, unless the run has this call as answered already."""
+        self.seen[line["stage"]] += 1
         self._write(line)
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._count(line):
-            self._file.write(json.dumps(line, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n")
+            self._file.write(_ENCODE(line) + "\n")
 
     def failure_messages(self, stage: str, most: int) -> list[tuple[str, int]]:
         """The commonest messages of a stage's failed calls, and how many calls each ended."""

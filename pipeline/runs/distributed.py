@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 import socket
 import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.collection.collector import example_pool
-from pipeline.errors import InputError, StoppedEarly
+from pipeline.errors import StoppedEarly
 from pipeline.models.budget import Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.merging import MergeReport, merge_encoded
 from pipeline.models.stopping import RunStopped
 from pipeline.runs.call_log import CallLog
+from pipeline.runs.connecting import check_workers, connected, terminable
 from pipeline.runs.directory import RunDirectory, create_run, write_atomically
 from pipeline.runs.hosts import Hosts, work_once
 from pipeline.runs.interface import ConfigLike, RunResult, confirm, in_any_loop, load_env_file, result_of
-from pipeline.runs.leases import Lease, LeaseBook, divided_specs, most_shards
+from pipeline.runs.leases import Lease, LeaseBook, dealt_items, divided_specs, most_shards, restart_pause_s
 from pipeline.runs.manifest import Manifest
+from pipeline.runs.progress import planned_calls
 from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config, save_prompts
-from pipeline.runs.shard import ShardWork, spent_of
+from pipeline.runs.shard import ShardWork, shards_folder, spent_of
+from pipeline.runs.worker_progress import WorkersProgress
 
 __all__ = ["run_distributed"]
 
 _LOG = logging.getLogger(__name__)
 _MOST_DEATHS = 5
-_WINDOW_S = 60.0
 
 
 def run_distributed(
@@ -65,12 +68,14 @@ def run_distributed(
         config, run_id, runs_dir, limit, budget_usd, yes, quiet, cache_dir: as of :func:`pipeline.run`.
         client: a ``distributed.Client``, or the address of a scheduler; None starts local processes.
         workers: how many take part (local ones: 2 by default; a cluster's: all); no more than a model has slots.
-        local_dir: folder on the workers' own disks; an absolute path beside the cache by default.
+        local_dir: folder on the workers' own disks, a relative one under the directory that each worker was started
+            in; by default an absolute path beside the cache.
         gather_s: seconds between merges: what the loss of a whole host, disk and all, can cost.
 
     Raises:
-        InputError: as :func:`pipeline.run`; the dask extra is missing, or no worker is there.
-        StoppedEarly: budget, interrupt, a provider's refusal; everything paid for is merged.
+        InputError: as :func:`pipeline.run`; the dask extra is missing, no scheduler answers, or a worker lacks
+            auxeval, its version or a key.
+        StoppedEarly: budget, interrupt, a provider's refusal, the scheduler lost; everything paid for is merged.
     """
     load_env_file()
     resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
@@ -80,44 +85,18 @@ def run_distributed(
     cache_path = Path(cache_dir or default_cache_dir()).resolve()
     if not yes:
         confirm(prepared, cache_path)
-    folder = Path(local_dir) if local_dir else cache_path.parent / "workers"
-    folder = folder / f"{directory.path.name}-{resolved.digest()[:12]}"
-    with directory.locked(), _connected(client, workers) as connected:
-        hosts = Hosts(connected, folder, cache_path)
-        facts = _Session(directory, prepared, hosts, cache_path, gather_s, command).collect(workers)
-        from pipeline.runs.drive import collect
+    folder = shards_folder(Path(local_dir) if local_dir else cache_path.parent / "workers", directory, prepared)
+    with connected(client, workers) as opened, terminable(prepared.config.drain_s):
+        check_workers(opened, divided_specs(prepared.specs, 1, 0))
+        with directory.locked():
+            hosts = Hosts(opened, folder, cache_path)
+            facts = _Session(directory, prepared, hosts, cache_path, gather_s, command, quiet).collect(workers)
+            hosts.tidy()
+            from pipeline.runs.drive import collect
 
-        in_any_loop(collect(directory, prepared, quiet=quiet, cache_dir=cache_path, command=command))
-        Manifest(directory).update(distributed=facts)
-        hosts.tidy()
+            in_any_loop(collect(directory, prepared, quiet=quiet, cache_dir=cache_path, command=command))
+            Manifest(directory).update(distributed=facts)
     return result_of(directory)
-
-
-@contextmanager
-def _connected(client: Any, workers: int | None) -> Iterator[Any]:
-    """A client: the caller's own, one of the scheduler at an address, or one of local processes."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError("a distributed run needs the dask extra: pip install 'auxeval[dask]'") from None
-    if client is not None and not isinstance(client, str):
-        yield client
-        return
-    if client is None:
-        with (
-            LocalCluster(
-                n_workers=workers or 2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
-            ) as cluster,
-            Client(cluster) as own,
-        ):
-            yield own
-        return
-    try:
-        opened = Client(client, timeout="10s")
-    except (OSError, ValueError) as unreachable:
-        raise InputError(f"no Dask scheduler answers at {client}: {unreachable}") from None
-    with opened as own:
-        yield own
 
 
 @dataclass(slots=True)
@@ -143,14 +122,16 @@ class _Session:
         cache_path: Path,
         gather_s: float,
         command: str,
+        quiet: bool,
     ) -> None:
         self._directory, self._prepared, self._hosts = directory, prepared, hosts
-        self._cache_path, self._gather_s, self._command = cache_path, gather_s, command
+        self._cache_path, self._gather_s, self._command, self._quiet = cache_path, gather_s, command, quiet
         self._manifest = Manifest(directory)
         self._name = f"auxeval-{directory.path.name}-{uuid.uuid4().hex[:8]}"
         self._merged = MergeReport()
         self._deaths = 0
-        self._possible = Spent()
+        self._answered: Counter[int] = Counter()
+        self._pause_s = 0.0
 
     def collect(self, workers: int | None) -> dict[str, Any]:
         """Collect all items on the workers; the run's cache and log hold everything when it returns or raises.
@@ -161,25 +142,27 @@ class _Session:
         shards = most_shards(self._prepared.specs, min(self._hosts.count(), workers or self._hosts.count()))
         since = self._begin()
         with ReplyCache(self._cache_path) as cache, CallLog(self._directory.calls_file, crashed_since=since) as log:
+            self._hosts.wait_for_quiet(self._prepared.config.drain_s + 10.0)
             self._gather(cache, log)
-            bounds = self._prepared.config.budget
-            before = Spent(calls=log.totals.calls_sent, tokens=log.totals.tokens, usd=log.totals.cost_usd)
-            book = LeaseBook(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=before)
+            book = self._book(log)
+            planned = planned_calls(self._prepared)
             try:
-                for split in self._phases(shards):
-                    self._hosts.seed(cache, self._prepared.specs.values())
-                    self._run_phase(split, since, book, cache, log)
+                with WorkersProgress(log, planned, self._hosts.statuses, self._answered, quiet=self._quiet) as progress:
+                    for split in self._phases(shards):
+                        self._hosts.seed(cache, self._prepared.specs.values())
+                        self._run_phase(split, since, book, cache, log, progress)
+                self._wait_before_asking_again(log)
             except (RunStopped, KeyboardInterrupt) as stop:
-                reason = stop.reason if isinstance(stop, RunStopped) else "stopped by SIGINT"
-                self._record(log, shards)
+                reason = stop.reason if isinstance(stop, RunStopped) else "stopped by an interrupt"
+                self._record(log, book, shards)
                 self._manifest.finish("stopped", reason=reason)
-                command = f"auxeval resume {self._directory.path}"
+                command = f"auxeval resume {shlex.quote(str(self._directory.path))}"
                 raise StoppedEarly(reason, run=self._directory.path, resume_command=command) from None
             except BaseException as error:
-                self._record(log, shards)
+                self._record(log, book, shards)
                 self._manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500])
                 raise
-            return self._record(log, shards)
+            return self._record(log, book, shards)
 
     def _begin(self) -> str:
         """Open the run; the time since when replies in the cache may be this run's own."""
@@ -193,6 +176,16 @@ class _Session:
             self._manifest.update(started_at=crashed)
         return str(self._manifest.values["started_at"])
 
+    def _book(self, log: CallLog) -> LeaseBook:
+        """The run's bounds, less what earlier sessions spent, or may have without a line in the log."""
+        bounds, prior = self._prepared.config.budget, self._manifest.prior_spend
+        spent = Spent(
+            calls=log.totals.calls_sent + prior.calls,
+            tokens=log.totals.tokens + prior.tokens,
+            usd=log.totals.cost_usd + prior.usd,
+        )
+        return LeaseBook(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=spent)
+
     def _phases(self, shards: int) -> Iterator[list[Prepared]]:
         """First the labeled items that all others are shown as examples, if any; then every item, split evenly."""
         run = self._prepared
@@ -201,32 +194,51 @@ class _Session:
         others = [item for item in run.benchmark.items if item.item_id not in pool]
         if first:
             alone = replace(run.benchmark, items=tuple(first))
-            yield [replace(run, benchmark=alone, specs=divided_specs(run.specs, 1))]
-        count = max(1, min(shards, len(others)))
-        specs = divided_specs(run.specs, count)
-        parts = [replace(run.benchmark, items=(*first, *others[k::count])) for k in range(count)]
-        yield [replace(run, benchmark=part, specs=specs) for part in parts]
+            yield [replace(run, benchmark=alone, specs=divided_specs(run.specs, 1, 0))]
+        hands = dealt_items(others, shards)
+        for number, hand in enumerate(hands):
+            hands[number] = [*first, *hand]
+        yield [
+            replace(
+                run,
+                benchmark=replace(run.benchmark, items=tuple(hand)),
+                specs=divided_specs(run.specs, len(hands), number),
+            )
+            for number, hand in enumerate(hands)
+        ]
 
-    def _run_phase(self, split: list[Prepared], since: str, book: LeaseBook, cache: ReplyCache, log: CallLog) -> None:
+    def _run_phase(
+        self,
+        split: list[Prepared],
+        since: str,
+        book: LeaseBook,
+        cache: ReplyCache,
+        log: CallLog,
+        progress: WorkersProgress,
+    ) -> None:
         home, folder, path = socket.gethostname(), self._hosts.folder, self._cache_path
         known = None if self._prepared.world is None else self._prepared.benchmark.items
         works = [
-            ShardWork(k, replace(part, world=None), known, folder, home, path, since) for k, part in enumerate(split)
+            ShardWork(k, len(split), replace(part, world=None), known, folder, home, path, since, self._pause_s)
+            for k, part in enumerate(split)
         ]
+        self._pause_s = restart_pause_s(self._prepared.specs)
         shards = _Shards(works, deque(range(len(works))))
         try:
             while shards.waiting or shards.running or shards.starved:
-                self._start(shards, book)
+                self._start(shards, book, cache)
                 finished = self._hosts.finished(shards.running, self._gather_s)
                 self._gather(cache, log)
+                progress.show()
                 for future in finished:
                     self._end(shards, future, book)
         except BaseException:
-            self._stop(shards)
-            self._gather(cache, log)
+            self._stop(shards, book)
+            with suppress(OSError):  # the scheduler may be what was lost
+                self._gather(cache, log)
             raise
 
-    def _start(self, shards: _Shards, book: LeaseBook) -> None:
+    def _start(self, shards: _Shards, book: LeaseBook, cache: ReplyCache) -> None:
         """Lease and submit what waits: half of what is free, split evenly; all of it to the last that is starved."""
         alone = not shards.waiting and not shards.running
         if alone:
@@ -236,45 +248,63 @@ class _Session:
             number = shards.waiting.popleft()
             lease = book.grant(share)
             work = shards.works[number]
-            again = number in shards.started
-            limited = any(spec.rpm is not None or spec.tpm is not None for spec in work.prepared.specs.values())
-            work = replace(work, pause_s=_WINDOW_S if again and limited else 0.0)
+            if number in shards.started:
+                work = replace(work, pause_s=restart_pause_s(work.prepared.specs))
+                if self._hosts.elsewhere(number):
+                    self._hosts.seed(cache, self._prepared.specs.values())
             shards.started.add(number)
             shards.running[self._hosts.submit(work_once, work, lease, self._name)] = (number, lease, alone)
 
     def _end(self, shards: _Shards, future: Any, book: LeaseBook) -> None:
         number, lease, alone = shards.running.pop(future)
+        if future.status in ("lost", "cancelled"):
+            raise RunStopped("the connection to the Dask scheduler was lost", "interrupted")
         error = future.exception()
         if error is not None:
             if not self._hosts.died(error):
                 raise error
-            book.forfeit(lease)
-            self._deaths += 1
-            shards.deaths[number] += 1
-            _LOG.warning("the worker of shard %d died; the shard is carried on", number)
-            if shards.deaths[number] > _MOST_DEATHS:
-                raise RunStopped(f"shard {number} lost its worker {shards.deaths[number]} times", "interrupted")
-            shards.waiting.append(number)
+            self._bury(shards, number, lease, book)
             return
         result = future.result()
         spent = spent_of(result["spent"])
         book.settle(lease, spent)
-        self._possible.possible_usd += spent.possible_usd
-        self._possible.possible_tokens += spent.possible_tokens
         if result["state"] == "done":
             return
         if result["state"] != "budget" or alone:
             raise RunStopped(result["reason"], "budget" if result["state"] == "budget" else "interrupted")
         (shards.waiting if spent.calls else shards.starved).append(number)
 
-    def _stop(self, shards: _Shards) -> None:
+    def _bury(self, shards: _Shards, number: int, lease: Lease, book: LeaseBook) -> None:
+        """A worker died: what it spent, calls in flight included, is known from its meter; its shard is carried on."""
+        spent = self._hosts.spent_under(self._name, lease, number)
+        if spent is None:
+            book.forfeit(lease)
+        else:
+            book.settle(lease, spent)
+        self._deaths += 1
+        shards.deaths[number] += 1
+        _LOG.warning("the worker of shard %d died; the shard is carried on", number)
+        if shards.deaths[number] > _MOST_DEATHS:
+            raise RunStopped(f"shard {number} lost its worker {shards.deaths[number]} times", "interrupted")
+        shards.waiting.append(number)
+
+    def _stop(self, shards: _Shards, book: LeaseBook) -> None:
         """No new calls anywhere; those in flight have ``drain_s`` to land."""
-        with suppress(Exception):
+        with suppress(OSError):
             self._hosts.stop(self._name)
         until = time.monotonic() + self._prepared.config.drain_s + 10.0
         while shards.running and time.monotonic() < until:
             for future in self._hosts.finished(shards.running, 1.0):
-                shards.running.pop(future)
+                _, lease, _ = shards.running.pop(future)
+                if future.status == "finished":
+                    book.settle(lease, spent_of(future.result()["spent"]))
+        for _, lease, _ in shards.running.values():
+            book.forfeit(lease)
+
+    def _wait_before_asking_again(self, log: CallLog) -> None:
+        """Calls that failed for good are asked once more from here, at the full rate: not in the same minute."""
+        if any(stage.failed for stage in log.totals.stages.values()):
+            time.sleep(restart_pause_s(self._prepared.specs))
 
     def _gather(self, cache: ReplyCache, log: CallLog) -> None:
         """Merge what the workers stored since the last time."""
@@ -283,17 +313,20 @@ class _Session:
             self._merged += report
             for key, problem in report.damaged:
                 _LOG.warning("shard %d: entry %.16s… is damaged (%s) and left out", part.number, key, problem)
-            for line in part.lines.splitlines():
+            lines = part.lines.splitlines()
+            self._answered[part.number] += len(lines)
+            for line in lines:
                 log.append_line(json.loads(line))
 
-    def _record(self, log: CallLog, shards: int) -> dict[str, Any]:
+    def _record(self, log: CallLog, book: LeaseBook, shards: int) -> dict[str, Any]:
         totals = log.totals.to_dict()
+        unlogged = book.beyond(calls=log.totals.calls_sent, tokens=log.totals.tokens, usd=log.totals.cost_usd)
         facts = {
             "shards": shards,
             "merged": self._merged.added,
             "damaged": len(self._merged.damaged),
             "workers_lost": self._deaths,
-            "possibly_charged_usd": self._possible.possible_usd,
+            "possibly_charged": unlogged,
         }
-        self._manifest.update(calls=totals, cost_usd=totals["cost_usd"], distributed=facts)
+        self._manifest.update(calls=totals, cost_usd=totals["cost_usd"], distributed=facts, prior_spend=unlogged)
         return facts

@@ -14,7 +14,6 @@ from typing import Any
 
 from pipeline.collection.collector import Collector
 from pipeline.collection.rows import ResponseRow, Row
-from pipeline.collection.stages import plan_calls
 from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
@@ -27,8 +26,9 @@ from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.embeddings import fetch_embeddings, wanted_embedding
 from pipeline.runs.finish import finish_run
 from pipeline.runs.manifest import Manifest
-from pipeline.runs.progress import Progress
+from pipeline.runs.progress import Progress, planned_calls
 from pipeline.runs.setup import Prepared, save_prompts
+from pipeline.runs.shard import absorb_shards, shards_folder
 from pipeline.tables.schemas import TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
 
@@ -61,10 +61,11 @@ async def collect(
         CallLog(directory.calls_file, crashed_since=crashed) as log,
         RowSpool(directory.spool) as spool,
     ):
+        absorb_shards(shards_folder(cache.directory.parent / "workers", directory, prepared), cache, log)
         gateway = Gateway(
             prepared.specs,
             cache=cache,
-            budget=_budget(prepared, log),
+            budget=_budget(prepared, log, manifest.prior_spend),
             record=log.append,
             transports=_transports(prepared, transports),
             negotiated=known or None,
@@ -73,7 +74,7 @@ async def collect(
         try:
             async with gateway, _interruptible(gateway, prepared.config.drain_s):
                 manifest.update(prices=_prices(gateway))
-                async with Progress(log, _planned(prepared), gateway, quiet=quiet):
+                async with Progress(log, planned_calls(prepared), gateway, quiet=quiet):
                     await _run_collector(directory, prepared, gateway, spool)
             _refuse_dead_stages(log)
             _write_tables(directory, prepared, spool)
@@ -185,17 +186,12 @@ def _refuse_dead_stages(log: CallLog) -> None:
             raise RunStopped(f"all {stage.failed} calls of stage {name} failed: {why}", "failure_limit")
 
 
-def _planned(prepared: Prepared) -> dict[str, int]:
-    totals: dict[str, int] = {}
-    for planned in plan_calls(prepared.config, prepared.benchmark):
-        totals[planned.stage] = totals.get(planned.stage, 0) + planned.calls
-    return totals
-
-
-def _budget(prepared: Prepared, log: CallLog) -> Budget:
+def _budget(prepared: Prepared, log: CallLog, prior: Spent) -> Budget:
     bounds = prepared.config.budget
     totals = log.totals
-    spent = Spent(calls=totals.calls_sent, tokens=totals.tokens, usd=totals.cost_usd)
+    spent = Spent(
+        calls=totals.calls_sent + prior.calls, tokens=totals.tokens + prior.tokens, usd=totals.cost_usd + prior.usd
+    )
     return Budget(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=spent)
 
 

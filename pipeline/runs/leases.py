@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipeline.benchmark.items import Item
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Spent
 from pipeline.models.spec import ModelSpec
 
-__all__ = ["Lease", "LeaseBook", "divided_specs", "most_shards"]
+__all__ = ["Lease", "LeaseBook", "dealt_items", "divided_specs", "most_shards", "restart_pause_s"]
+
+_SLOWER = 60.0 / 61.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,8 @@ class Lease:
 class LeaseBook:
     """Hands out leases; spent, forfeited and outstanding together never exceed the bounds.
 
-    A lease is granted before a shard starts and settled by what the shard says it spent. The lease of a process that
-    died is forfeited whole: what it spent last nobody knows.
+    A lease is granted before a shard starts and settled by what the shard says it spent, or by its meter where its
+    process died. Where the meter cannot be read either, the lease is forfeited whole: what it spent nobody knows.
 
     Args:
         usd, calls, tokens: the run's bounds, or None.
@@ -59,6 +62,16 @@ class LeaseBook:
         """What is spent, forfeited or leased, by bound."""
         leased = {name: sum(getattr(lease, name) or 0 for lease in self._open.values()) for name in self._bounds}
         return {name: self._used[name] + leased[name] for name in self._bounds}
+
+    def beyond(self, *, usd: float, calls: int, tokens: int) -> dict[str, float]:
+        """What is committed beyond what is logged: what may have been charged without a reply to show for it."""
+        used = self.committed
+        more = max(0.0, used["usd"] - usd)
+        return {
+            "usd": more if more > 1e-9 else 0.0,
+            "calls": max(0, int(used["calls"]) - calls),
+            "tokens": max(0, int(used["tokens"]) - tokens),
+        }
 
     def grant(self, share: float) -> Lease:
         """Lease ``share`` in (0, 1] of what is free of every bound.
@@ -98,25 +111,54 @@ class LeaseBook:
 
 
 def most_shards(specs: Mapping[str, ModelSpec], wanted: int) -> int:
-    """How many processes can collect at once so that each has a slot of every model.
+    """How many processes can collect at once so that each has a slot, and a request a minute, of every model.
 
     Raises:
         ConfigError: fewer than one is wanted.
     """
     if wanted < 1:
         raise ConfigError(f"workers must be at least 1, got {wanted}")
-    return min([wanted, *(spec.max_concurrency for spec in specs.values())])
+    slots = [spec.max_concurrency for spec in specs.values()]
+    requests = [max(1, int(spec.rpm)) for spec in specs.values() if spec.rpm is not None]
+    return min([wanted, *slots, *requests])
 
 
-def divided_specs(specs: Mapping[str, ModelSpec], shards: int) -> dict[str, ModelSpec]:
-    """The entries with 1/``shards`` of every limit, and without keys: each process reads its own environment."""
+def divided_specs(specs: Mapping[str, ModelSpec], shards: int, number: int) -> dict[str, ModelSpec]:
+    """The entries with one shard's share of every limit, and without keys: each process reads its own environment.
+
+    Slots and requests a minute are dealt out whole, so that the shares add up to the limit; several processes are paced
+    a sixtieth slower, so that a minute in which requests overtake each other on their way holds no more either.
+    """
     return {
         name: replace(
             spec,
             api_key=None if spec.api_key_env is not None else spec.api_key,
-            max_concurrency=spec.max_concurrency // shards,
-            rpm=None if spec.rpm is None else spec.rpm / shards,
+            max_concurrency=_dealt(spec.max_concurrency, shards, number),
+            rpm=spec.rpm if spec.rpm is None or shards == 1 else _dealt(int(spec.rpm), shards, number) * _SLOWER,
             tpm=None if spec.tpm is None else spec.tpm / shards,
         )
         for name, spec in specs.items()
     }
+
+
+def dealt_items(items: Sequence[Item], shards: int) -> list[list[Item]]:
+    """Items dealt in turn to at most so many hands; those with the same question go together, as their calls do."""
+    hands: list[list[Item]] = [[] for _ in range(max(1, min(shards, len({item.question for item in items}))))]
+    place: dict[str, int] = {}
+    for item in items:
+        hands[place.setdefault(item.question, len(place) % len(hands))].append(item)
+    return hands
+
+
+def restart_pause_s(specs: Mapping[str, ModelSpec]) -> float:
+    """Seconds after which a process that takes over a share cannot start a minute's worth of it a second time.
+
+    Requests are paced, so the next is due one interval after the last; of tokens a whole minute is forgotten.
+    """
+    if any(spec.tpm is not None for spec in specs.values()):
+        return 61.0
+    return max((60.0 / spec.rpm for spec in specs.values() if spec.rpm is not None), default=0.0)
+
+
+def _dealt(whole: int, shards: int, number: int) -> int:
+    return whole // shards + (number < whole % shards)

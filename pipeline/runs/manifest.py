@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from pipeline.config import RunConfig
+from pipeline.models.budget import Spent
 from pipeline.runs.directory import RunDirectory, write_atomically
 
 __all__ = ["Manifest", "State", "now"]
@@ -39,6 +40,11 @@ class Manifest:
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
         self.values: dict[str, Any] = directory.manifest()
+
+    @property
+    def prior_spend(self) -> Spent:
+        """What earlier sessions may have spent beyond what is logged: calls of workers that died, cut-off attempts."""
+        return Spent(**(self.values.get("prior_spend") or {}))
 
     def start(self, config: RunConfig, facts: Mapping[str, Any]) -> None:
         """Say what runs; the time of the first start is kept when a run is carried on."""

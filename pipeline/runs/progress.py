@@ -7,16 +7,18 @@ import contextlib
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
+from pipeline.collection.stages import plan_calls
 from pipeline.runs.call_log import CallLog
+from pipeline.runs.setup import Prepared
 
 if TYPE_CHECKING:
-    from pipeline.models.gateway import Gateway
+    from pipeline.models.gateway import GatewayStatus
 
-__all__ = ["Progress"]
+__all__ = ["PLAIN_EVERY_S", "Progress", "Watched", "planned_calls"]
 
-_PLAIN_EVERY_S = 10.0
+PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 
 
@@ -26,6 +28,22 @@ def _duration(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def planned_calls(prepared: Prepared) -> dict[str, int]:
+    """Stage → calls that the plan expects."""
+    totals: dict[str, int] = {}
+    for planned in plan_calls(prepared.config, prepared.benchmark):
+        totals[planned.stage] = totals.get(planned.stage, 0) + planned.calls
+    return totals
+
+
+class Watched(Protocol):
+    """What says what it is doing: a gateway, or those of several workers."""
+
+    def status(self) -> GatewayStatus:
+        """A snapshot."""
+        ...
 
 
 class Progress:
@@ -43,7 +61,7 @@ class Progress:
         self,
         log: CallLog,
         planned: Mapping[str, int],
-        gateway: Gateway,
+        gateway: Watched,
         *,
         quiet: bool = False,
         stream: TextIO | None = None,
@@ -98,7 +116,7 @@ class Progress:
 
     async def _plain(self) -> None:
         while True:
-            await asyncio.sleep(_PLAIN_EVERY_S)
+            await asyncio.sleep(PLAIN_EVERY_S)
             print(f"auxeval: {self.line()}", file=self._stream, flush=True)
 
     async def _live(self) -> None:

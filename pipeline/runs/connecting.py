@@ -1,0 +1,190 @@
+"""Reaching Dask: a client, and workers that can do the run's work, before anything is asked."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import ConfigError, InputError
+from pipeline.models.providers import check_credentials
+from pipeline.models.spec import ModelSpec
+from pipeline.runs.shard import with_own_keys
+
+__all__ = ["check_workers", "connected", "scheduler_client", "terminable"]
+
+_CONNECT_S = "10s"
+_NAMED = 3
+
+
+@contextmanager
+def connected(client: Any, workers: int | None) -> Iterator[Any]:
+    """A client: the caller's own, one of the scheduler at an address, or one of local processes.
+
+    Raises:
+        InputError: the dask extra is missing, or no scheduler answers.
+    """
+    if isinstance(client, str):
+        with scheduler_client(client) as opened:
+            yield opened
+        return
+    if client is not None:
+        yield client
+        return
+    Client, LocalCluster = _distributed().Client, _distributed().LocalCluster
+    with _deaf_to_interrupts():
+        cluster = LocalCluster(
+            n_workers=workers or 2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+        )
+    with cluster, Client(cluster) as own:
+        yield own
+
+
+@contextmanager
+def scheduler_client(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of the one that wrote a ``--scheduler-file``.
+
+    Raises:
+        InputError: the dask extra is missing, the address is none, or no scheduler answers there.
+    """
+    Client = _distributed().Client
+    logs = logging.getLogger("distributed")
+    level = logs.level
+    logs.setLevel(logging.CRITICAL)  # what goes wrong is said once, below
+    try:
+        where = _from_scheduler_file(Path(address)) if address.endswith(".json") else address
+        _check_address(where)
+        opened = Client(where, timeout=_CONNECT_S)
+    except (OSError, ValueError) as unreachable:
+        raise InputError(
+            f"no Dask scheduler answers at {address} ({_reason(unreachable)}); start one with dask scheduler, and give"
+            " the address that it prints, as in tcp://host:8786"
+        ) from None
+    finally:
+        logs.setLevel(level)
+    with opened:
+        yield opened
+
+
+def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
+    """Refuse workers that could not do the work, before anything is asked or written.
+
+    Raises:
+        InputError: there are none, or some have no auxeval, another version of it, or lack a key.
+    """
+    if not client.nthreads():
+        raise InputError("the Dask scheduler has no worker; start some with dask worker ADDRESS")
+    ours = version("auxeval")
+    found = client.run(version, "auxeval", on_error="return")
+    without = [address for address, answer in found.items() if isinstance(answer, BaseException)]
+    if without:
+        raise InputError(
+            f"auxeval is not installed for the Dask workers {_named(without)}; install auxeval {ours} with its dask"
+            " extra in the environment that dask worker is started in"
+        )
+    others = {address: answer for address, answer in found.items() if answer != ours}
+    if others:
+        raise InputError(
+            f"the Dask workers {_named(list(others))} have auxeval {', '.join(sorted(set(others.values())))} and this"
+            f" is {ours}, which may ask in other words; install the same version everywhere"
+        )
+    problems: dict[str, list[str]] = defaultdict(list)
+    for address, problem in client.run(_missing_key, dict(specs), on_error="return").items():
+        if problem is not None:
+            problems[str(problem)].append(address)
+    for problem, addresses in problems.items():
+        raise InputError(
+            f"{problem} (Dask workers {_named(addresses)}); keys are read from the environment that dask worker is"
+            " started in, and are never sent"
+        )
+
+
+def _missing_key(specs: dict[str, ModelSpec]) -> str | None:
+    """What a worker's environment lacks; names a variable, never a value."""
+    try:
+        check_credentials(with_own_keys(specs))
+    except ConfigError as error:
+        return str(error).partition(";")[0]
+    return None
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("Dask is not installed; it comes with the dask extra: pip install 'auxeval[dask]'") from None
+    return distributed
+
+
+def _from_scheduler_file(path: Path) -> str:
+    if not path.is_file():
+        raise ValueError("no such file")
+    values = json.loads(path.read_bytes())
+    return str(values.get("address")) if isinstance(values, dict) else ""
+
+
+def _check_address(address: str) -> None:
+    """Refuse what Dask would take for the name of something else, or wait for in vain."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not (host and colon and port.isdecimal()):
+        raise ValueError("not an address HOST:PORT")
+    try:
+        socket.getaddrinfo(host.strip("[]"), int(port))
+    except (socket.gaierror, OverflowError):
+        raise ValueError(f"no host is called {host}") from None
+
+
+def _reason(error: BaseException) -> str:
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 160 else f"{words[:160]}…"
+
+
+def _named(addresses: list[str]) -> str:
+    shown = ", ".join(sorted(addresses)[:_NAMED])
+    return shown if len(addresses) <= _NAMED else f"{shown} and {len(addresses) - _NAMED} more"
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started within do not hear Ctrl-C: a terminal sends it to all, and the client stops them in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def terminable(drain_s: float) -> Iterator[None]:
+    """SIGTERM is heard as Ctrl-C is, and both say what happens next."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _frame: object) -> None:
+        print(
+            f"auxeval: {signal.Signals(number).name}: no new calls; the workers have up to {drain_s:g} s for those in"
+            " flight (again to stop at once)",
+            file=sys.stderr,
+            flush=True,
+        )
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
