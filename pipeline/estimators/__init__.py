@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from pipeline.estimators.cross_fit import cross_fit_pool_tau as cross_fit_pool_tau
     from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
     from pipeline.estimators.feature_regression import PenalizedRegression as PenalizedRegression
+    from pipeline.estimators.gap_decisions import FittedGap as FittedGap
+    from pipeline.estimators.gap_decisions import fit_gap as fit_gap
+    from pipeline.estimators.gap_decisions import joint_gaps as joint_gaps
     from pipeline.estimators.lace import lace_profile as lace_profile
     from pipeline.estimators.lace_band import lace_profile_band as lace_profile_band
     from pipeline.estimators.lace_cascade import lace_cascade as lace_cascade
@@ -127,6 +130,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "ranking": ("RankSet", "exact_match", "kendall_tau", "rank_sets", "rank_sets_from_intervals"),
     "simultaneous": ("PairedDifference", "max_t_quantile", "paired_differences"),
     "paired_gap": ("mean_gap",),
+    "gap_decisions": ("FittedGap", "fit_gap", "joint_gaps"),
     "means": ("naive_mean", "repeated_decoding_mean"),
     "one_step": ("one_step_mean", "one_step_values"),
     "components": ("VarianceComponents", "variance_components"),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, ProfileProblem, check_options, unit_or_spread
-from pipeline.estimators.lace_adaptive_mean import adaptive_mean
+from pipeline.estimators.lace_averaged import averaged_fit
 from pipeline.estimators.lace_core import fit_points
 from pipeline.estimators.lace_interval import Interval, Target, adjusted_r2, verdicts
 from pipeline.estimators.lace_pool import pool_moments
@@ -92,7 +92,7 @@ def lace_mean(
         if learner not in (None, "logistic"):
             raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
         ready = signals if isinstance(signals, PreparedSignals) else values
-        fit = _averaged_mean(ready, outcome, mask, inclusion, learner, rng, groups)
+        fit = averaged_fit(ready, outcome, mask, inclusion, learner, rng, groups)
     method = "lace" if adapt is None else "lace_average"
     return scalar_estimate(
         fit, outcome[mask], rows, groups, target, interval, level, method, wilson_form=adapt is not None
@@ -135,37 +135,6 @@ def _fixed_mean(
         float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares,
         unsampled, 1.0 / len(mask), degrees_of(share), float(r2[0]), said,
         {"ridge": float(ridge), "beta": fit.beta[0], "standardized": standardize, **facts},
-    )  # fmt: skip
-
-
-def _averaged_mean(
-    signals: FloatArray | PreparedSignals,
-    outcome: FloatArray,
-    mask: NDArray[np.bool_],
-    inclusion: FloatArray | None,
-    learner: Literal["logistic"] | None,
-    rng: np.random.Generator | int | None,
-    groups: NDArray[np.intp] | None,
-) -> ScalarFit:
-    shares, unsampled = label_shares(inclusion, mask)
-    y = outcome[mask]
-    fit = adaptive_mean(y, mask, signals, shares, learner, rng, groups)
-    value = fit.naive if mask.all() else fit.value
-    squares = (fit.linear * fit.error) ** 2
-    count = 1.0 / float(shares @ shares)
-    total = float(squares.sum())
-    bulk = total**2
-    heavy = float(squares @ squares) - bulk / count
-    by_errors = max(3.0, 2.0 * bulk / heavy) if heavy > 0.0 else np.inf
-    df = min(degrees_of(fit.linear**2 / (1.0 - fit.leverage)), by_errors)
-    naive_part = float(shares @ fit.naive_error**2)
-    r2 = max(0.0, 1.0 - float(shares @ fit.error**2) / naive_part) if naive_part > 0.0 else 0.0
-    naive_influence = shares * fit.naive_error
-    ratio = total / float(naive_influence @ naive_influence) if naive_part > 0.0 else 1.0
-    said = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
-    return ScalarFit(
-        value, fit.naive, fit.linear * fit.error, naive_influence, 2.0 / count, shares, unsampled, 1.0 / len(mask),
-        df, r2, said, {"rule": fit.rule},
     )  # fmt: skip
 
 

@@ -136,6 +136,15 @@ def _difference_covariance(covariance: FloatArray, contrasts: FloatArray) -> Flo
     return np.asarray(result)
 
 
+def _least_se(values: FloatArray, first: NDArray[np.intp], second: NDArray[np.intp]) -> FloatArray:
+    """Agresti and Min's standard error of each pair of 0/1 columns: half a count is added to every cell."""
+    n, both = len(values), values.T @ values
+    total = np.diag(both)
+    disagree = total[first] + total[second] - 2.0 * both[first, second]
+    around = disagree + 1.0 - (total[first] - total[second]) ** 2 / (n + 2.0)
+    return np.asarray(np.sqrt(around) / (n + 2.0))
+
+
 def paired_differences(
     values: ArrayLike,
     *,
@@ -153,8 +162,9 @@ def paired_differences(
     interval is difference ± q·SE, q the simulated quantile of max |t| under the estimated correlation of the pairs.
     ``equivalent`` at a margin δ is decided by that interval lying inside ±δ, which holds for all pairs together.
 
-    Two models that agree on every item have SE 0; for 0/1 values Agresti and Min's SE 1/(N + 2) takes its place,
-    for others the interval is NaN: no variation was seen, which is no proof of equality.
+    Where 0/1 values disagree on few items the SE seen is too small: intervals and p-values take at least Agresti and
+    Min's √(b + c + 1 − (b − c)²/(N + 2))/(N + 2) for b + c items that disagree. Two models that agree on every item
+    have SE 0; for values that are not 0/1 the interval is then NaN: no variation was seen, which proves no equality.
 
     Args:
         values: (N, L) per-item values of L models, N ≥ 2, L ≥ 2; a column's mean is the model's estimate.
@@ -196,10 +206,11 @@ def paired_differences(
     se = np.sqrt(np.diag(spread))
     agree = (se == 0.0) & (fpc > 0.0)
     difference[agree] = (array[0, first] - array[0, second])[agree]
-    floor = 1.0 / (n + 2.0) if is_binary(array) else math.nan
-    width = np.where(agree, floor * math.sqrt(fpc), se)
+    width = np.where(agree, math.nan, se)
+    if is_binary(array):
+        width = np.fmax(width, _least_se(array, first, second) * math.sqrt(fpc))
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(se > 0.0, 2.0 * stdtr(df, -np.abs(difference) / se), np.nan)
+        p = np.where(se > 0.0, 2.0 * stdtr(df, -np.abs(difference) / width), np.nan)
     adjusted = holm(p)
     return tuple(
         PairedDifference(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
 from pipeline.report.document import EstimateSet, Warned
+from pipeline.report.joint_decisions import joint_decisions
 from pipeline.report.table_gaps import paired_gaps
 from pipeline.report.table_targets import DEFAULT_METHODS, METHODS, TableOptions, target_estimates
 from pipeline.tables.estimator_inputs import TableInputs
@@ -29,9 +31,16 @@ def estimate_table(inputs: TableInputs, options: TableOptions | None = None) -> 
     estimates: dict[str, dict[str, Estimate | Profile]] = {}
     for target in inputs.targets:
         estimates[target.name] = target_estimates(target, options, notices)
-    gaps = paired_gaps(inputs.targets, options, notices) if "gaps" in options.methods else ()
+    gaps, fits = paired_gaps(inputs.targets, options, notices) if "gaps" in options.methods else ((), [])
+    decided = joint_decisions(fits, {name: _leading(found) for name, found in estimates.items()}, level=options.level)
     warned = tuple(Warned(notice.code, notice.message) for notice in merged_notices(notices))
-    return EstimateSet(estimates, gaps, (), warned)
+    return EstimateSet(estimates, gaps, (), warned, {"decisions": decided} if decided else {})
+
+
+def _leading(found: Mapping[str, Estimate | Profile]) -> float:
+    """The best estimate of a target's mean that there is; NaN without one."""
+    means = (found.get(method) for method in ("lace", "one_step", "naive"))
+    return next((mean.value for mean in means if isinstance(mean, Estimate)), math.nan)
 
 
 def check_methods(methods: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators import Estimate, Profile, lace_mean
+from pipeline.estimators import FittedGap, Profile, fit_gap
 from pipeline.report.document import Gap
 from pipeline.report.table_targets import (
     TableOptions,
@@ -32,12 +32,20 @@ MAX_PAIRS = 120
 """With more pairs than this, gaps are those to the best model alone."""
 
 
-def paired_gaps(targets: Sequence[TargetInputs], options: TableOptions, notices: list[Notice]) -> tuple[Gap, ...]:
+def paired_gaps(
+    targets: Sequence[TargetInputs], options: TableOptions, notices: list[Notice]
+) -> tuple[tuple[Gap, ...], list[tuple[str, str, FittedGap]]]:
+    """The gaps of all pairs, and the fits of their means, from which decisions follow.
+
+    Returns:
+        (gaps, (a, b, fit) of every pair with enough shared labels; empty where too many models leave only the gaps to
+        the best one, which give no ranks).
+    """
     if len(targets) < 2:
-        return ()
+        return (), []
     if any(target.ids is None for target in targets):
         notices.append(Notice("no_ids", "no paired gaps between models: give --id so that their rows can be joined"))
-        return ()
+        return (), []
     pairs = list(itertools.combinations(targets, 2))
     if len(pairs) > MAX_PAIRS:
         best = max(targets, key=lambda target: float(np.mean(target.y[target.labeled])))
@@ -48,7 +56,7 @@ def paired_gaps(targets: Sequence[TargetInputs], options: TableOptions, notices:
                 f"{len(targets)} models make too many pairs; gaps are those to {best.name}, the best by its labels",
             )
         )
-    gaps = []
+    gaps, fits = [], []
     for a, b in pairs:
         rows_a, rows_b = _joined(a, b)
         both = a.labeled[rows_a] & b.labeled[rows_b]
@@ -57,11 +65,15 @@ def paired_gaps(targets: Sequence[TargetInputs], options: TableOptions, notices:
             notices.append(Notice("no_gap", f"{a.name} − {b.name}: {shared}"))
             continue
         with named_errors(f"{a.name} − {b.name}", "gaps", notices):
-            gaps.append(Gap(a.name, b.name, "lace_gap", _gap(a, b, rows_a, rows_b, both, options)))
+            fit = _fit(a, b, rows_a, rows_b, both, options)
+            fits.append((a.name, b.name, fit))
+            estimate = fit.estimate(options.level)
+            facts = {**estimate.diagnostics, "shared_items": len(rows_a)}
+            gaps.append(Gap(a.name, b.name, "lace_gap", replace(estimate, diagnostics=facts)))
             if "lace_profile" in options.methods and a.profiles and a.signal_names == b.signal_names:
                 profile = _gap_profile(a, b, rows_a, rows_b, both, options)
                 gaps.append(Gap(a.name, b.name, "lace_gap_profile", profile))
-    return tuple(gaps)
+    return tuple(gaps), fits if len(pairs) == len(targets) * (len(targets) - 1) // 2 else []
 
 
 def _joined(a: TargetInputs, b: TargetInputs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -79,27 +91,27 @@ def _numbered(ids: NDArray[np.str_] | None) -> Iterator[tuple[str, int]]:
         seen[item] += 1
 
 
-def _gap(
-    a: TargetInputs, b: TargetInputs, rows_a: Any, rows_b: Any, both: NDArray[np.bool_], options: TableOptions
-) -> Estimate:
+def _fit(
+    a: TargetInputs,
+    b: TargetInputs,
+    rows_a: NDArray[np.intp],
+    rows_b: NDArray[np.intp],
+    both: NDArray[np.bool_],
+    options: TableOptions,
+) -> FittedGap:
     """LACE of the mean of Y_a − Y_b over shared items, with (S_a, S_b, S_a − S_b) as signals."""
     (first, first_names), (second, second_names) = filled_signals(a), filled_signals(b)
     first, second = first[rows_a], second[rows_b]
     shared = [name for name in first_names if name in second_names]
     difference = first[:, [first_names.index(n) for n in shared]] - second[:, [second_names.index(n) for n in shared]]
-    signals = np.column_stack([first, second, difference])
-    if signals.shape[1] == 0:
-        signals = np.zeros((len(rows_a), 1))
-    y = np.where(both, a.y[rows_a] - b.y[rows_b], np.nan)
-    groups = None if a.clusters is None else a.clusters[rows_a]
     chances = label_chances(a)
     if chances is not None:
         chances = np.where(~both & (chances[rows_a] >= 1.0), 1.0 - 1e-9, chances[rows_a])
-    estimate = lace_mean(
-        y, signals, labeled=both, adapt="average", learner=None, clusters=groups, level=options.level,
-        target=options.target, inclusion_probabilities=chances,
+    return fit_gap(
+        np.where(both, a.y[rows_a] - b.y[rows_b], np.nan), np.column_stack([first, second, difference]), labeled=both,
+        clusters=None if a.clusters is None else a.clusters[rows_a], target=options.target,
+        items=None if a.ids is None else a.ids[rows_a], inclusion_probabilities=chances,
     )  # fmt: skip
-    return replace(estimate, method="lace_gap", diagnostics={**estimate.diagnostics, "shared_items": len(rows_a)})
 
 
 def _gap_profile(

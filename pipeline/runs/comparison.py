@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.estimators import Estimate, lace_mean, mean_gap
+from pipeline.estimators import Estimate, fit_gap, mean_gap
 from pipeline.runs.arrays import TargetArrays, generator, target_arrays
 from pipeline.runs.directory import RunDirectory, find_run
 from pipeline.runs.frames import RunTables
@@ -118,11 +118,9 @@ def _lace(first: TargetArrays, second: TargetArrays, both: np.ndarray[Any, Any])
     stacked = np.column_stack([first.signals, second.signals])
     if not stacked.shape[1]:
         return None
-    return lace_mean(
+    return fit_gap(
         np.where(both, first.y - second.y, np.nan),
         stacked,
         labeled=both,
-        adapt="average",
-        learner=None,
         rng=generator(0, "compare", first.name, second.name),
-    )
+    ).estimate()

@@ -24,6 +24,7 @@ from pipeline.estimators import (
     repeated_decoding_mean,
 )
 from pipeline.report.document import EstimateSet, Warned
+from pipeline.report.joint_decisions import joint_decisions
 from pipeline.runs.arrays import (
     TargetArrays,
     generator,
@@ -33,7 +34,7 @@ from pipeline.runs.arrays import (
 )
 from pipeline.runs.axis import Axis, profile_axis
 from pipeline.runs.frames import RunTables
-from pipeline.runs.gaps import decisions, paired_gaps
+from pipeline.runs.gaps import gap_fits, paired_gaps
 from pipeline.runs.refusals import named_refusals
 
 __all__ = ["estimate_run"]
@@ -82,12 +83,12 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
         _add_profiles(estimates, pool, axes, config, warnings)
     if "comparators" in wanted:
         _add_comparators(estimates, pool, axes, config, warnings)
-    gaps = paired_gaps(pool, axes, taus, config) if "gaps" in wanted else ()
+    fits = gap_fits(pool, config) if "gaps" in wanted else []
+    gaps = paired_gaps(pool, fits, axes, taus, config)
     best_of_n: tuple[Any, ...] = ()
     extra: dict[str, Any] = {}
-    if "gaps" in wanted:
-        decided = decisions(pool, _leading_values(estimates, pool), config)
-        extra |= {"decisions": decided} if decided else {}
+    decided = joint_decisions(fits, _leading_values(estimates, pool))
+    extra |= {"decisions": decided} if decided else {}
     if "best_of_n" in wanted:
         from pipeline.runs.best_of_n import best_of_n_estimates
 

@@ -1,55 +1,51 @@
-"""Paired gaps of all targets of a run, and what can be decided from them together."""
+"""Paired gaps of all targets of a run: of means and of profiles."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.config import RunConfig
-from pipeline.estimators import Estimate, lace_gap, lace_mean, mean_gap
+from pipeline.estimators import Estimate, FittedGap, fit_gap, lace_gap, mean_gap
 from pipeline.report.document import Gap
 from pipeline.runs.arrays import TargetArrays, generator
 from pipeline.runs.axis import Axis
-from pipeline.runs.decisions import decide
 from pipeline.runs.refusals import named_refusals
 
-__all__ = ["decisions", "paired_gaps"]
+__all__ = ["gap_fits", "paired_gaps"]
 
 FloatArray = NDArray[np.float64]
 
 
-def decisions(
-    pool: Mapping[str, TargetArrays], values: Mapping[str, float], config: RunConfig
-) -> dict[str, Any] | None:
-    """Joint intervals of all gaps, rank sets and equivalence; None with a single target."""
-
-    def gap_at(a: str, b: str, level: float) -> Estimate | None:
+def gap_fits(pool: Mapping[str, TargetArrays], config: RunConfig) -> list[tuple[str, str, FittedGap]]:
+    """(a, b, LACE fit of the mean of Y_a − Y_b) of every pair with at least two shared labels."""
+    fits = []
+    for a, b in itertools.combinations(pool, 2):
         both = pool[a].labeled & pool[b].labeled
-        if both.sum() < 2:
-            return None
-        with named_refusals(f"{a} − {b}", "gaps"):
-            return _mean_gap(pool[a], pool[b], both, config, level)
-
-    return decide(pool, values, gap_at)
+        if both.sum() >= 2:
+            with named_refusals(f"{a} − {b}", "gaps"):
+                fits.append((a, b, _mean_gap(pool[a], pool[b], both, config)))
+    return fits
 
 
 def paired_gaps(
-    pool: dict[str, TargetArrays], axes: dict[str, Axis | None], taus: dict[str, FloatArray], config: RunConfig
+    pool: dict[str, TargetArrays],
+    fits: Sequence[tuple[str, str, FittedGap]],
+    axes: dict[str, Axis | None],
+    taus: dict[str, FloatArray],
+    config: RunConfig,
 ) -> tuple[Gap, ...]:
     """All paired differences: of means by LACE (and by the one-step estimator), and of profiles."""
     gaps: list[Gap] = []
-    for a, b in itertools.combinations(pool, 2):
+    for a, b, fit in fits:
         first, second = pool[a], pool[b]
         both = first.labeled & second.labeled
-        if both.sum() < 2:
-            continue
+        gaps.append(Gap(a, b, "lace_gap", fit.estimate()))
         with named_refusals(f"{a} − {b}", "gaps"):
-            gaps.append(Gap(a, b, "lace_gap", _mean_gap(first, second, both, config)))
             if taus:
                 gaps.append(Gap(a, b, "one_step_gap", _one_step_gap(first, second, taus, both, config)))
             axis = axes[a]
@@ -73,23 +69,16 @@ def paired_gaps(
     return tuple(gaps)
 
 
-def _mean_gap(
-    first: TargetArrays, second: TargetArrays, both: NDArray[np.bool_], config: RunConfig, level: float = 0.95
-) -> Estimate:
+def _mean_gap(first: TargetArrays, second: TargetArrays, both: NDArray[np.bool_], config: RunConfig) -> FittedGap:
     """LACE of the mean of Y_a − Y_b, with (S_a, S_b, S_a − S_b) as signals."""
     left, right, _ = _shared_signals(first, second)
-    stacked = np.column_stack([first.signals, second.signals, left - right])
-    estimate = lace_mean(
+    return fit_gap(
         np.where(both, first.y - second.y, np.nan),
-        stacked,
+        np.column_stack([first.signals, second.signals, left - right]),
         labeled=both,
         inclusion_probabilities=first.inclusion,
-        adapt="average",
-        learner=None,
         rng=generator(config.seed, "lace_gap", first.name, second.name),
-        level=level,
     )
-    return replace(estimate, method="lace_gap")
 
 
 def _shared_signals(first: TargetArrays, second: TargetArrays) -> tuple[FloatArray, FloatArray, FloatArray]:

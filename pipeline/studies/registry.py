@@ -141,6 +141,10 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.coverage:study",
         "Coverage at n = 50, 100, 200 on settings B, C and the repeated-pool design, both targets, both rules.",
     ),
+    "rank-coverage": (
+        "pipeline.studies.rank_coverage:study",
+        "Rank sets, joint gaps and equivalence of 3, 6 and 12 models at n = 50, 100, 200, for pool and population.",
+    ),
     "lace-real": (
         "pipeline.studies.lace_real:study",
         "The protocol of section 5.3 on a real table (or a folder of known ones), with all ablations.",

@@ -1,0 +1,48 @@
+"""The adaptive mean as a fit with influence values, before any interval."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.estimators.lace_adaptive_mean import adaptive_mean
+from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares
+from pipeline.estimators.signals import PreparedSignals
+
+__all__ = ["averaged_fit"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def averaged_fit(
+    signals: FloatArray | PreparedSignals,
+    outcome: FloatArray,
+    mask: NDArray[np.bool_],
+    inclusion: FloatArray | None,
+    learner: Literal["logistic"] | None,
+    rng: np.random.Generator | int | None,
+    groups: NDArray[np.intp] | None,
+) -> ScalarFit:
+    """The adaptive mean with its influence values, before any interval; arguments are checked by the caller."""
+    shares, unsampled = label_shares(inclusion, mask)
+    y = outcome[mask]
+    fit = adaptive_mean(y, mask, signals, shares, learner, rng, groups)
+    value = fit.naive if mask.all() else fit.value
+    squares = (fit.linear * fit.error) ** 2
+    count = 1.0 / float(shares @ shares)
+    total = float(squares.sum())
+    bulk = total**2
+    heavy = float(squares @ squares) - bulk / count
+    by_errors = max(3.0, 2.0 * bulk / heavy) if heavy > 0.0 else np.inf
+    df = min(degrees_of(fit.linear**2 / (1.0 - fit.leverage)), by_errors)
+    naive_part = float(shares @ fit.naive_error**2)
+    r2 = max(0.0, 1.0 - float(shares @ fit.error**2) / naive_part) if naive_part > 0.0 else 0.0
+    naive_influence = shares * fit.naive_error
+    ratio = total / float(naive_influence @ naive_influence) if naive_part > 0.0 else 1.0
+    said = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
+    return ScalarFit(
+        value, fit.naive, fit.linear * fit.error, naive_influence, 2.0 / count, shares, unsampled, 1.0 / len(mask),
+        df, r2, said, {"rule": fit.rule},
+    )  # fmt: skip
