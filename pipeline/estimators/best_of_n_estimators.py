@@ -14,6 +14,7 @@ from scipy.special import erf
 from pipeline.estimators.best_of_n_blocks import block_values, cyclic_sums
 from pipeline.estimators.best_of_n_lattice import Lattice, integer_scores, lattice_steps
 from pipeline.estimators.best_of_n_weights import RankWeights, check_integer, check_subset_size, rank_weights
+from pipeline.estimators.floats import as_floats
 
 __all__ = [
     "best_of_n",
@@ -75,6 +76,7 @@ def best_of_n_batch(
         ValueError: as ``best_of_n``, naming the prompt (0-based).
     """
     if isinstance(scores, np.ndarray) and scores.dtype.kind != "O":
+        scores = _unmasked(scores)
         if scores.ndim != 3:
             raise ValueError(f"scores must have shape (P, M, K) or be a list of (M, K) matrices, got {scores.shape}")
         return _cyclic(_checked(scores), n, j, lattice, "held_out")
@@ -82,7 +84,7 @@ def best_of_n_batch(
     out = np.empty(len(matrices), dtype=np.float64)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, matrix in enumerate(matrices):
-        groups.setdefault((matrix.shape, matrix.dtype.kind), []).append(position)
+        groups.setdefault((matrix.shape, matrix.dtype), []).append(position)
     for positions in groups.values():
         try:
             for part in _parts(positions, matrices[positions[0]].size):
@@ -166,7 +168,7 @@ def best_of_n_gold(
         n, j, lattice: as in ``best_of_n``, with 1 ≤ J ≤ K; K = 1 is enough.
     """
     matrix = _matrix(scores, fewest=1)
-    truth = np.asarray(gold, dtype=np.float64)
+    truth = as_floats(gold, "gold")
     if truth.shape != (len(matrix),) or not np.isfinite(truth).all():
         raise ValueError(f"gold must be finite with shape ({len(matrix)},), got shape {truth.shape}")
     candidates, draws = matrix.shape
@@ -288,10 +290,18 @@ def _check_depth(j: int, draws: int) -> int:
 
 
 def _matrix(scores: ArrayLike, *, fewest: int = 2) -> NDArray[Any]:
-    array: NDArray[Any] = np.asarray(scores)
+    array = _unmasked(scores)
     if array.ndim != 2:
         raise ValueError(f"scores must have shape (M, K), one row per candidate, got {array.shape}")
     return _checked(array, fewest=fewest)
+
+
+def _unmasked(scores: ArrayLike) -> NDArray[Any]:
+    """Scores as an array; masked and object entries as floats, NaN where missing."""
+    if np.ma.isMaskedArray(scores) and np.ma.getmaskarray(scores).any():
+        return as_floats(scores, "scores")
+    array: NDArray[Any] = np.asarray(scores)
+    return as_floats(array, "scores") if array.dtype.kind == "O" else array
 
 
 def _named_matrix(scores: ArrayLike, position: int) -> NDArray[Any]:
@@ -302,7 +312,7 @@ def _named_matrix(scores: ArrayLike, position: int) -> NDArray[Any]:
 
 
 def _checked(array: NDArray[Any], *, fewest: int = 2) -> NDArray[Any]:
-    """Scores (…, M, K) as float64 or integers; the checks every estimator shares."""
+    """Scores (…, M, K) as floats of the precision given, or integers; the checks every estimator shares."""
     if array.dtype.kind not in "biuf":
         raise TypeError(f"scores must be numbers, got dtype {array.dtype}")
     candidates, draws = array.shape[-2:]
@@ -312,8 +322,7 @@ def _checked(array: NDArray[Any], *, fewest: int = 2) -> NDArray[Any]:
             f"evaluates), got shape {array.shape}"
         )
     if array.dtype.kind == "f":
-        array = array.astype(np.float64, copy=False)
-        if array.size and not np.isfinite(array.sum()) and not np.isfinite(array).all():
+        if array.size and not np.isfinite(array.sum(dtype=np.float64)) and not np.isfinite(array).all():
             raise ValueError("scores must be finite: drop or impute missing scores first")
         return array
     if array.dtype.kind == "b":

@@ -14,6 +14,8 @@ Lattice = float | Literal["auto"] | None
 STEPS = (1.0, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 10, 1 / 20, 1 / 100, 1 / 300)
 
 _ON_LATTICE = 1e-6
+_SHORT_FLOAT = 0.01  # the most that the rounding of float32 or float16 scores may put them off a step
+_DOUBLE = 1e-15
 _DECLARED = 0.25
 _ROUNDING = 1e-9
 _LARGEST = 2.0**61
@@ -23,7 +25,8 @@ _CHUNK = 1 << 17
 def lattice_steps(scores: NDArray[Any], lattice: Lattice) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The step on which each prompt's scores lie.
 
-    "auto" takes the first of ``STEPS`` with max|R/step − round(R/step)| < 1e-6. Adding a constant to a
+    "auto" takes the first of ``STEPS`` with max|R/step − round(R/step)| < 1e-6, or within the rounding of scores
+    that come in a shorter float type. Adding a constant to a
     column changes no comparison between candidates, so where no step fits the scores themselves the steps
     are tried on their differences from the column's first candidate. A step that would put scores that
     differ on one single level is passed over.
@@ -45,7 +48,8 @@ def lattice_steps(scores: NDArray[Any], lattice: Lattice) -> tuple[NDArray[np.fl
     if lattice == "auto":
         if scores.dtype.kind in "biu":
             return np.ones(prompts), relative
-        return _detected(scores)
+        return _detected(scores.astype(np.float64, copy=False), float(np.finfo(scores.dtype).eps))
+    scores = scores.astype(np.float64, copy=False)
     step = _declared_step(lattice)
     fits = _offsets(scores, step, relative=False) < _DECLARED
     relative = ~fits
@@ -68,7 +72,8 @@ def _declared_step(lattice: Any) -> float:
     return step
 
 
-def _detected(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _detected(scores: NDArray[np.float64], precision: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    largest = np.abs(scores).max(axis=(1, 2)) if precision > _DOUBLE else np.zeros(len(scores))
     steps = np.full(len(scores), np.nan)
     relative = np.zeros(len(scores), dtype=np.bool_)
     for differences in (False, True):
@@ -78,17 +83,20 @@ def _detected(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
                 return steps, relative
             # A few scores turn almost every continuous prompt away before the full pass.
             sample = scores[:, :5, :8] if open_.size == len(scores) else scores[open_, :5, :8]
-            likely = open_[_offsets(sample, step, relative=differences) < _ON_LATTICE]
+            allowed = np.clip(precision * largest / step, _ON_LATTICE, _SHORT_FLOAT)
+            likely = open_[_offsets(sample, step, relative=differences) < allowed[open_]]
             if not likely.size:
                 continue
             chosen = scores if likely.size == len(scores) else scores[likely]
-            fits = likely[_fits(chosen, step, relative=differences)]
+            fits = likely[_fits(chosen, step, allowed[likely], relative=differences)]
             steps[fits] = step
             relative[fits] = differences
     return steps, relative
 
 
-def _fits(scores: NDArray[np.float64], step: float, *, relative: bool) -> NDArray[np.bool_]:
+def _fits(
+    scores: NDArray[np.float64], step: float, allowed: NDArray[np.float64], *, relative: bool
+) -> NDArray[np.bool_]:
     """(P,) whether the scores lie on the lattice and use it: more than one level unless all are equal."""
     shifted = scores - scores[:, :1] if relative else scores
     high, low = shifted.max(axis=(1, 2)), shifted.min(axis=(1, 2))
@@ -96,7 +104,7 @@ def _fits(scores: NDArray[np.float64], step: float, *, relative: bool) -> NDArra
     one_level = np.rint(high / step) == np.rint(low / step)
     spread = (high - low) > _ROUNDING * np.maximum(np.abs(scores).max(axis=(1, 2)) if relative else size, 1e-300)
     usable: NDArray[np.bool_] = (size / step * scores.shape[2] < _LARGEST) & ~(one_level & spread)
-    return np.asarray(usable & (_offsets(shifted, step, relative=False) < _ON_LATTICE))
+    return np.asarray(usable & (_offsets(shifted, step, relative=False) < allowed))
 
 
 def _offsets(scores: NDArray[Any], step: float, *, relative: bool) -> NDArray[np.float64]:

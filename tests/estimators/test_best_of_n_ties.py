@@ -114,3 +114,22 @@ def test_prompts_of_one_batch_keep_their_own_lattices() -> None:
     rng = np.random.default_rng(1)
     prompts = np.stack([rng.integers(0, 3, (5, 4)) / 10, rng.standard_normal((5, 4)), rng.integers(0, 3, (5, 4)) / 3])
     np.testing.assert_array_equal(best_of_n_batch(prompts, 3), [best_of_n(matrix, 3) for matrix in prompts])
+
+
+@pytest.mark.parametrize("steps", [2, 3, 10, 20, 100])
+def test_scores_in_a_short_float_type_tie_as_their_lattice_does(steps: int) -> None:
+    rng = np.random.default_rng(steps)
+    for _ in range(40):
+        exact = rng.integers(0, 101, (6, 4)) / steps
+        short = exact.astype(np.float32)
+        assert best_of_n(short, 3, 2) == pytest.approx(best_of_n(exact, 3, 2), abs=2e-5)
+        assert best_of_n_batch([short, exact], 4)[0] == pytest.approx(best_of_n(exact, 4), abs=2e-5)
+
+
+def test_masked_scores_are_missing_and_object_columns_are_numbers() -> None:
+    scores = np.arange(12.0).reshape(4, 3)
+    holes = np.ma.masked_array(scores, mask=scores > 10)
+    for refused in (lambda: best_of_n(holes, 2), lambda: best_of_n_batch(np.ma.stack([holes, holes]), 2)):
+        with pytest.raises(ValueError, match="finite"):
+            refused()
+    assert best_of_n(scores.astype(object), 2) == best_of_n(scores, 2)
