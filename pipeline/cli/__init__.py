@@ -126,8 +126,9 @@ def _run(argv: list[str] | None) -> int:
         return _fail(error.format_message() + where, 2)
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
-    except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", 130)
+    except (click.Abort, KeyboardInterrupt) as error:
+        said = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        return _fail(str(said or "") or "interrupted", 130)
     except StoppedEarly as error:
         _fail(str(error), 3)
         if error.resume_command:
@@ -140,6 +141,8 @@ def _run(argv: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:  # a path of the user's that cannot be used
+            return _fail(f"{error.filename}: {error.strerror}", 2)
         logging.getLogger(__name__).debug("internal error", exc_info=True)
         return _fail(
             f"internal error: {type(error).__name__}: {error} (run with -vv for the traceback, and please report it)", 1

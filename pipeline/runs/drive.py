@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import shlex
 import signal
 import threading
@@ -50,17 +51,31 @@ async def collect(
         StoppedEarly: the run stopped before its end; everything paid for is stored.
     """
     manifest = Manifest(directory)
-    crashed = manifest.values.get("started_at") if manifest.values.get("state") == "running" else None
+    before = manifest.values
+    crashed = before.get("started_at") if before.get("state") == "running" or before.get("log_torn") else None
     known = manifest.values.get("negotiated")
-    if not directory.config_file.exists():
-        save_prompts(prepared.prompts, directory.path / "prompts")
-    write_atomically(directory.config_file, prepared.config.to_yaml())
-    manifest.start(prepared.config, {**prepared.facts(), "command": command})
-    with (
-        ReplyCache(cache_dir or default_cache_dir()) as cache,
-        CallLog(directory.calls_file, crashed_since=crashed) as log,
-        RowSpool(directory.spool) as spool,
-    ):
+    with _disk_full_can_be_resumed(directory), ReplyCache(cache_dir or default_cache_dir()) as cache:
+        if not directory.config_file.exists():
+            save_prompts(prepared.prompts, directory.path / "prompts")
+        write_atomically(directory.config_file, prepared.config.to_yaml())
+        manifest.start(prepared.config, {**prepared.facts(), "command": command})
+        await _collect(
+            directory, prepared, manifest, cache, quiet=quiet, transports=transports, known=known, crashed=crashed
+        )
+
+
+async def _collect(
+    directory: RunDirectory,
+    prepared: Prepared,
+    manifest: Manifest,
+    cache: ReplyCache,
+    *,
+    quiet: bool,
+    transports: Mapping[str, Transport] | None,
+    known: Mapping[str, Mapping[str, Any]] | None,
+    crashed: str | None,
+) -> None:
+    with CallLog(directory.calls_file, crashed_since=crashed) as log, RowSpool(directory.spool) as spool:
         absorb_shards(shards_folder(cache.directory.parent / "workers", directory, prepared), cache, log)
         gateway = Gateway(
             prepared.specs,
@@ -81,8 +96,8 @@ async def collect(
         except RunStopped as stop:
             manifest.finish("stopped", reason=stop.reason)
             raise StoppedEarly(stop.reason, run=directory.path, resume_command=_resume_command(directory)) from None
-        except BaseException as error:
-            manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500])
+        except BaseException as error:  # the lines of the last replies may be missing: as after a crash
+            manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500], log_torn=True)
             raise
         finally:
             spool.discard()
@@ -246,6 +261,22 @@ def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) 
     )
     write_rows(directory.tables, items_schema(kind), rows)
     spool.write(directory.tables, [schema for name, schema in TABLES.items() if name != "items"])
+
+
+@contextlib.contextmanager
+def _disk_full_can_be_resumed(directory: RunDirectory) -> Iterator[None]:
+    """A run directory on a disk without room stops the run; every reply paid for is in the cache."""
+    try:
+        yield
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if not full and "No space left on device" not in str(error):  # as Polars says it
+            raise
+        raise StoppedEarly(
+            f"{directory.path}: no space left on the disk; what was paid for is in the cache: free space, then resume",
+            run=directory.path,
+            resume_command=_resume_command(directory),
+        ) from None
 
 
 @contextlib.asynccontextmanager
