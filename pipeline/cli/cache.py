@@ -129,6 +129,8 @@ def prune(cache_dir: Path | None, model: str | None, before: str | None, yes: bo
     """Remove replies for good. What they cost must be paid again if they are needed again."""
     if model is None and before is None:
         raise click.UsageError("say which replies: --model, --before, or both")
+    if before is not None:
+        _check_date(before)
     with _open(cache_dir) as cache:
         chosen = [
             entry.key
@@ -148,3 +150,16 @@ def prune(cache_dir: Path | None, model: str | None, before: str | None, yes: bo
         click.echo(f"{removed} replies removed")
     else:
         click.echo(f"{len(chosen)} replies would be removed; --yes removes them")
+
+
+def _check_date(text: str) -> None:
+    from datetime import date
+
+    from pipeline.errors import InputError
+
+    try:
+        if date.fromisoformat(text).isoformat() == text:
+            return
+    except ValueError:
+        pass
+    raise InputError(f"--before {text}: not a date; write YYYY-MM-DD")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import json_option, print_json
+from pipeline.cli.output import json_option, print_facts, print_json
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import DoctorDocument
+    from pipeline.models.cache import ReplyCache
     from pipeline.models.spec import ModelSpec
     from pipeline.runs.setup import Prepared
 
@@ -50,8 +51,7 @@ def command(context: click.Context, config: Path | None, no_calls: bool, as_json
         }
         print_json(document)
     else:
-        for finding in findings:
-            click.echo(f"{'ok  ' if finding.ok else 'BAD '} {finding.check:<22} {finding.detail}")
+        print_facts([("ok" if finding.ok else "BAD", finding.check, finding.detail) for finding in findings])
     if not all(finding.ok for finding in findings):
         context.exit(2)
 
@@ -131,34 +131,48 @@ def _prices(prepared: Prepared) -> list[_Finding]:
 
 
 async def _reach(specs: Mapping[str, ModelSpec], prepared: Prepared) -> list[_Finding]:
-    """One call of at most 16 tokens to every model, kept out of the user's cache."""
+    """One cheap call to every model, kept out of the user's cache."""
     import tempfile
 
-    from pipeline.errors import AuxevalError
-    from pipeline.models.budget import Budget
     from pipeline.models.cache import ReplyCache
-    from pipeline.models.gateway import Gateway
-    from pipeline.models.types import Answered, CallLabel
+    from pipeline.runs.embeddings import embeds_only
 
     findings = []
     with tempfile.TemporaryDirectory(prefix="auxeval-doctor-") as folder, ReplyCache(folder) as cache:
         for name, spec in specs.items():
             if spec.transport == "simulated" or spec.provider == "sim":
                 findings.append(_Finding(f"model {name}", True, f"{spec.model}: simulated, in process"))
-                continue
-            label = CallLabel(stage="doctor", item="-", role="doctor")
-            message = [{"role": "user", "content": "Reply with the word: ready"}]
-            try:
-                async with Gateway({name: spec}, cache=cache, budget=Budget(), record=lambda record: None) as gateway:
-                    outcome = await gateway.ask(name, message, label=label, params={"max_tokens": 16})
-            except AuxevalError as error:
-                findings.append(_Finding(f"model {name}", False, str(error)))
-                continue
-            if isinstance(outcome, Answered):
-                served = outcome.reply.served_model or spec.model
-                findings.append(
-                    _Finding(f"model {name}", True, f"{served} answered in {outcome.reply.latency_s:.1f} s")
-                )
             else:
-                findings.append(_Finding(f"model {name}", False, f"{outcome.kind}: {outcome.message}"))
+                findings.append(await _ask(spec, cache, embeds=embeds_only(prepared.config, name)))
     return findings
+
+
+async def _ask(spec: ModelSpec, cache: ReplyCache, *, embeds: bool) -> _Finding:
+    """The vector of one word from a model that only embeds, at most 16 tokens from any other."""
+    from pipeline.errors import AuxevalError
+    from pipeline.models.budget import Budget
+    from pipeline.models.gateway import Gateway
+    from pipeline.models.transport import Transport
+    from pipeline.models.transports import default_transport
+    from pipeline.models.types import Answered, CallLabel
+    from pipeline.models.vector_transport import EMBEDDING_PARAMS, VectorTransport
+
+    transports: dict[str, Transport] = {}
+    if embeds:
+        transports[spec.transport] = VectorTransport(default_transport(spec.transport))
+    text = "ready" if embeds else "Reply with the word: ready"
+    params = EMBEDDING_PARAMS if embeds else {"max_tokens": 16}
+    gateway = Gateway(
+        {spec.name: spec}, cache=cache, budget=Budget(), record=lambda record: None, transports=transports
+    )
+    label = CallLabel(stage="doctor", item="-", role="doctor")
+    check = f"model {spec.name}"
+    try:
+        async with gateway:
+            outcome = await gateway.ask(spec.name, [{"role": "user", "content": text}], label=label, params=params)
+    except AuxevalError as error:
+        return _Finding(check, False, str(error))
+    if not isinstance(outcome, Answered):
+        return _Finding(check, False, f"{outcome.kind}: {outcome.message}")
+    served, did = outcome.reply.served_model or spec.model, "embedded" if embeds else "answered"
+    return _Finding(check, True, f"{served} {did} in {outcome.reply.latency_s:.1f} s")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from pipeline.cli.output import console, json_option, print_json, runs_dir_optio
 if TYPE_CHECKING:
     from pipeline.runs.interface import RunResult
 
-__all__ = ["budget_option", "command", "invocation", "quiet_option", "show_result"]
+__all__ = ["budget_option", "command", "interrupts_explained", "invocation", "quiet_option", "show_result"]
 
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 budget_option = click.option("--budget-usd", type=float, metavar="X", help="Stop before more than this is spent.")
@@ -52,24 +53,37 @@ def command(
     dask: str | None,
 ) -> None:
     """Collect, assemble, estimate, report. Without CONFIG: the embedded default, on simulated models."""
-    from pipeline.runs.interface import run
-
-    start: Callable[..., RunResult] = run
-    if dask is not None:
-        from pipeline.runs.distributed import run_distributed
-
-        start = partial(run_distributed, **_workers(dask))
-    result = start(
-        config,
-        run_id=run_id,
-        runs_dir=runs_dir,
-        limit=limit,
-        budget_usd=budget_usd,
-        yes=yes,
-        quiet=quiet,
-        command=invocation(),
-    )
+    with interrupts_explained():
+        result = _start(dask)(
+            config,
+            run_id=run_id,
+            runs_dir=runs_dir,
+            limit=limit,
+            budget_usd=budget_usd,
+            yes=yes,
+            quiet=quiet,
+            command=invocation(),
+        )
     show_result(result, as_json)
+
+
+@contextmanager
+def interrupts_explained() -> Iterator[None]:
+    """An interrupt that reaches us came before the first call: once a run is under way it is a ``StoppedEarly``."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted before anything was asked; there is nothing to resume") from None
+
+
+def _start(dask: str | None) -> Callable[..., RunResult]:
+    if dask is None:
+        from pipeline.runs.interface import run
+
+        return run
+    from pipeline.runs.distributed import run_distributed
+
+    return partial(run_distributed, **_workers(dask))
 
 
 def _workers(dask: str) -> dict[str, Any]:

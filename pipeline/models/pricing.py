@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,20 @@ from pipeline.models.embeddings import is_embedding
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price, Request, Usage
 
-__all__ = ["ASSUMED_MAX_TOKENS", "KnownPrice", "find_price", "reply_cost", "require_prices", "worst_case"]
+__all__ = [
+    "ASSUMED_MAX_TOKENS",
+    "KnownPrice",
+    "find_price",
+    "reply_cost",
+    "require_prices",
+    "unbounded_replies",
+    "worst_case",
+]
 
 ASSUMED_MAX_TOKENS = 4096
 """Completion tokens reserved where a request names no maximum."""
 
 _PER_MESSAGE_TOKENS = 8
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ def find_price(spec: ModelSpec) -> KnownPrice | None:
 
 
 def require_prices(specs: Mapping[str, ModelSpec], prices: Mapping[str, KnownPrice | None], budget: Budget) -> None:
-    """Refuse a money bound over models whose price is unknown; warn where a reply's length is not bounded.
+    """Refuse a money bound over models whose price is unknown.
 
     Raises:
         ConfigError: names the first such model and the line to add.
@@ -69,12 +75,12 @@ def require_prices(specs: Mapping[str, ModelSpec], prices: Mapping[str, KnownPri
                 f"models.{name}: budget.usd is set but the price of {spec.model} is unknown; add to it"
                 "  price: {input_per_million: …, output_per_million: …}"
             )
-        if not {"max_tokens", "max_completion_tokens"} & spec.params.keys() and spec.transport != "simulated":
-            _LOG.warning(
-                "models.%s: params name no max_tokens; the budget reserves %d tokens for each of its replies",
-                name,
-                ASSUMED_MAX_TOKENS,
-            )
+
+
+def unbounded_replies(specs: Mapping[str, ModelSpec]) -> list[str]:
+    """The entries whose replies no parameter bounds: a budget reserves ``ASSUMED_MAX_TOKENS`` for each of them."""
+    bounds = {"max_tokens", "max_completion_tokens"}
+    return [name for name, spec in specs.items() if not bounds & spec.params.keys() and spec.transport != "simulated"]
 
 
 def reply_cost(price: Price | None, usage: Usage) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -77,6 +78,11 @@ class RunDirectory:
     def spool(self) -> Path:
         """Rows of a collection that is not finished."""
         return self.path / ".spool"
+
+    @property
+    def resume_command(self) -> str:
+        """The command that carries this run on."""
+        return f"auxeval resume {shlex.quote(str(self.path))}"
 
     def config(self) -> RunConfig:
         """The configuration this run was started with."""

@@ -17,7 +17,7 @@ from pipeline.tables.embedding import Embedder, FetchedEmbedder, StaticEmbedder,
 from pipeline.tables.schemas import TableSchema
 from pipeline.tables.store import read_table, write_frame
 
-__all__ = ["EMBEDDED_CHARS", "EMBEDDINGS", "embedder_of", "fetch_embeddings", "wanted_embedding"]
+__all__ = ["EMBEDDED_CHARS", "EMBEDDINGS", "embedder_of", "embeds_only", "fetch_embeddings", "wanted_embedding"]
 
 EMBEDDED_CHARS = 20_000
 """Of longer texts only the beginning is embedded: embedding models take a few thousand tokens."""
@@ -29,6 +29,11 @@ def wanted_embedding(config: RunConfig) -> str | None:
     if config.design.algorithm != "features" or "one_step" not in config.estimate:
         return None
     return config.design.embedding
+
+
+def embeds_only(config: RunConfig, name: str) -> bool:
+    """Whether a model entry embeds and plays no role, so that it is never asked for text."""
+    return name == config.design.embedding and name not in config.roles.names()
 
 
 async def fetch_embeddings(model: str, concurrency: int, texts: Iterable[str], asker: Asker, tables: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.config import RunConfig
-from pipeline.errors import ConfigError, InputError
+from pipeline.errors import ConfigError, InputError, StoppedEarly
 from pipeline.models.transport import Transport
 from pipeline.report.document import EstimateSet, read_estimates
 from pipeline.runs.directory import RunDirectory, create_run, find_run
@@ -31,6 +33,7 @@ __all__ = [
     "run_async",
 ]
 
+_LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 ConfigLike = RunConfig | Mapping[str, Any] | str | Path | None
 
@@ -84,6 +87,24 @@ async def run_async(
     command: str = "pipeline.run",
 ) -> RunResult:
     """Collect, assemble, estimate, report. See :func:`run`."""
+    with _started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, transports, cache_dir) as (directory, ready):
+        await _collect(directory, ready, quiet, transports, cache_dir, command)
+    return result_of(directory)
+
+
+@contextmanager
+def _started(
+    config: ConfigLike,
+    run_id: str | None,
+    runs_dir: str | Path,
+    limit: int | None,
+    budget_usd: float | None,
+    yes: bool,
+    quiet: bool,
+    transports: Mapping[str, Transport] | None,
+    cache_dir: str | Path | None,
+) -> Iterator[tuple[RunDirectory, Prepared]]:
+    """Everything before the first call of a run; the run is locked inside."""
     load_env_file()
     resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
     directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
@@ -91,11 +112,11 @@ async def run_async(
     prepared = prepare(resolved, carried_on, need_keys=not transports)
     if not transports:
         check_ready(prepared)
+        _tell_of_unbounded_replies(prepared, quiet)
     if not yes:
         confirm(prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
-        await _collect(directory, prepared, quiet, transports, cache_dir, command)
-    return result_of(directory)
+        yield directory, prepared
 
 
 async def resume_async(
@@ -109,6 +130,20 @@ async def resume_async(
     command: str = "pipeline.resume",
 ) -> RunResult:
     """Carry a run on. See :func:`resume`."""
+    with _reopened(run, runs_dir, budget_usd, quiet, transports) as (directory, prepared):
+        await _collect(directory, prepared, quiet, transports, cache_dir, command)
+    return result_of(directory)
+
+
+@contextmanager
+def _reopened(
+    run: str | Path,
+    runs_dir: str | Path,
+    budget_usd: float | None,
+    quiet: bool,
+    transports: Mapping[str, Transport] | None,
+) -> Iterator[tuple[RunDirectory, Prepared]]:
+    """Everything before the first call of a run that is carried on; the run is locked inside."""
     load_env_file()
     directory = find_run(run, Path(runs_dir))
     with directory.locked():
@@ -116,8 +151,8 @@ async def resume_async(
         prepared = prepare(config, directory, need_keys=not transports)
         if not transports:
             check_ready(prepared)
-        await _collect(directory, prepared, quiet, transports, cache_dir, command)
-    return result_of(directory)
+            _tell_of_unbounded_replies(prepared, quiet)
+        yield directory, prepared
 
 
 async def _collect(
@@ -166,9 +201,30 @@ def run(
         InputError: the configuration or its data cannot be used; nothing was asked.
         StoppedEarly: budget, interrupt, a provider's refusal; everything paid for is stored, ``resume`` carries on.
     """
-    return in_any_loop(
-        run_async(config, run_id=run_id, runs_dir=runs_dir, limit=limit, budget_usd=budget_usd, yes=yes, **options)
-    )
+    quiet, transports, cache_dir, command = _options("pipeline.run", **options)
+    with _started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, transports, cache_dir) as (directory, ready):
+        _to_its_end(directory, _collect(directory, ready, quiet, transports, cache_dir, command))
+    return result_of(directory)
+
+
+def _options(
+    name: str,
+    quiet: bool = True,
+    transports: Mapping[str, Transport] | None = None,
+    cache_dir: str | Path | None = None,
+    command: str | None = None,
+) -> tuple[bool, Mapping[str, Transport] | None, str | Path | None, str]:
+    return quiet, transports, cache_dir, command or name
+
+
+def _to_its_end(directory: RunDirectory, work: Coroutine[Any, Any, None]) -> None:
+    """Collect and finish; an interrupt that no one drained for leaves a run that can be resumed."""
+    try:
+        in_any_loop(work)
+    except KeyboardInterrupt:
+        if not directory.config_file.exists():
+            raise
+        raise StoppedEarly("interrupted", run=directory.path, resume_command=directory.resume_command) from None
 
 
 def resume(
@@ -183,7 +239,10 @@ def resume(
     Raises:
         InputError, StoppedEarly: as :func:`run`.
     """
-    return in_any_loop(resume_async(run, runs_dir=runs_dir, budget_usd=budget_usd, **options))
+    quiet, transports, cache_dir, command = _options("pipeline.resume", **options)
+    with _reopened(run, runs_dir, budget_usd, quiet, transports) as (directory, prepared):
+        _to_its_end(directory, _collect(directory, prepared, quiet, transports, cache_dir, command))
+    return result_of(directory)
 
 
 def replay(
@@ -231,6 +290,22 @@ def load_env_file() -> None:
     from dotenv import load_dotenv
 
     load_dotenv(Path.cwd() / ".env", override=False)
+
+
+def _tell_of_unbounded_replies(prepared: Prepared, quiet: bool) -> None:
+    """Say once which entries a money bound reserves an assumed reply length for."""
+    from pipeline.models.pricing import ASSUMED_MAX_TOKENS, unbounded_replies
+    from pipeline.runs.embeddings import embeds_only
+
+    if quiet or prepared.config.budget.usd is None:
+        return
+    names = [name for name in unbounded_replies(prepared.specs) if not embeds_only(prepared.config, name)]
+    if names:
+        _LOG.warning(
+            "params of models %s name no max_tokens; the budget reserves %d tokens for each of their replies",
+            ", ".join(names),
+            ASSUMED_MAX_TOKENS,
+        )
 
 
 def confirm(prepared: Prepared, cache_dir: Path | None) -> None:

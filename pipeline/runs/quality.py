@@ -41,7 +41,7 @@ def _is_anchor() -> pl.Expr:
 
 
 def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]:
-    """Warnings about null replies by role, and about labeled items without an answer."""
+    """Warnings about null replies by role, a fully labeled pool, and labeled items without an answer."""
     warnings = [
         Warned(
             "null_replies",
@@ -50,6 +50,13 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
         for name, (nulls, count) in null_shares(tables).items()
         if nulls / count > NULL_SHARE
     ]
+    pool = {"lace", "lace_profile", "gaps"} & set(config.estimate)
+    if pool and tables.items["labeled"].all():
+        message = (
+            "every item is labeled, so the mean over these items is known and LACE's intervals about it have no width;"
+            " naive and one-step are about what the items were drawn from"
+        )
+        warnings.append(Warned("all_labeled", message))
     labeled = tables.items.filter(pl.col("labeled")).select("item_id")
     for target in config.roles.targets:
         answers = tables.responses.filter(
