@@ -20,8 +20,8 @@ def balanced_folds(
     """Fold numbers 0..count−1 (n,), each fold with about the same outcomes.
 
     Items of one outcome are put in random order and dealt out in turn. Without ``rng`` the order is a fixed scramble
-    of the items' ranks in ``keys``: then the folds depend on the data alone, not on the order of the items, nor on
-    the location, scale or sign of the keys.
+    of the items' ranks in ``keys``: then the folds depend on the data alone, not on the order of the items or of the
+    keys, nor on the location, scale or sign of the keys.
 
     Args:
         y: (n,) outcomes.
@@ -32,7 +32,8 @@ def balanced_folds(
     quarters = np.floor(4.0 * mid_ranks(y[:, None])[:, 0] / (len(y) + 1))
     outcome = quarters if len(np.unique(y)) > _MANY_VALUES else y
     if rng is None:
-        order = np.lexsort((*keys.T, _scramble(keys), outcome))
+        keys, ranks = _in_own_order(keys, y)
+        order = np.lexsort((*keys.T, _scramble(ranks), outcome))
     else:
         order = np.lexsort((np.random.default_rng(rng).random(len(y)), outcome))
     fold = np.empty(len(y), dtype=np.intp)
@@ -53,14 +54,30 @@ def mid_ranks(columns: FloatArray) -> FloatArray:
     return ranks
 
 
-def _scramble(keys: FloatArray) -> NDArray[np.uint64]:
-    """A 64-bit mix (splitmix64's finaliser) of each row's ranks, counted from the nearer end."""
-    doubled = np.abs(2.0 * mid_ranks(keys) - (len(keys) + 1)).round()
-    state = np.full(len(keys), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for column in doubled.T.astype(np.uint64):
-        state ^= column
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state ^= state >> np.uint64(31)
-        state += np.uint64(0x9E3779B97F4A7C15)
+def _from_nearer_end(columns: FloatArray) -> NDArray[np.uint64]:
+    """Ranks as whole numbers that a change of sign leaves alone: twice the distance from the middle."""
+    return np.abs(2.0 * mid_ranks(columns) - (len(columns) + 1)).round().astype(np.uint64)
+
+
+def _in_own_order(keys: FloatArray, y: FloatArray) -> tuple[FloatArray, NDArray[np.uint64]]:
+    """Keys and their ranks with the columns in an order that the data fix: by a sum of mixes over all items."""
+    ranks = _from_nearer_end(keys)
+    item = _mix(_from_nearer_end(y[:, None])).sum(axis=1) + _mix(ranks).sum(axis=1)
+    signature = _mix(ranks ^ _mix(item)[:, None]).sum(axis=0)
+    order = np.argsort(signature, kind="stable")
+    return keys[:, order], ranks[:, order]
+
+
+def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """splitmix64's finaliser."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (state ^ (state >> np.uint64(31))) + np.uint64(0x9E3779B97F4A7C15)
+
+
+def _scramble(ranks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A 64-bit mix of each row."""
+    state = np.full(len(ranks), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in ranks.T:
+        state = _mix(state ^ column)
     return state

@@ -11,7 +11,7 @@ from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number
 from pipeline.estimators.lace_candidates import AdaptiveLabels, PointWeights, average_at_points, left_out_errors
-from pipeline.estimators.lace_core import ridge_inverse
+from pipeline.estimators.lace_core import LabeledSample, ridge_inverse
 from pipeline.estimators.lace_interval import Interval, Target, adjusted_r2, verdicts
 from pipeline.estimators.lace_rules import heaviest, prepared
 from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, scalar_estimate
@@ -21,6 +21,7 @@ from pipeline.estimators.validation import (
     check_outcome,
     check_probabilities,
     check_signals,
+    is_binary,
     warn_caller,
     warn_if_unscaled,
 )
@@ -60,8 +61,8 @@ def lace_deployment(
         ridge: λ ≥ 0.
         standardize: divide the signals by their pool sd first.
         adapt: None for equation 4, "average" for the adaptive rule at one point with weights ∝ ρ.
-        learner: None; logistic candidates have not been shown to help a deployment mean, and are refused.
-        rng: not used, for a common signature: nothing here is random.
+        learner: "logistic" adds cross-fitted logistic candidates to the adaptive rule (outcomes that are 0 or 1).
+        rng: generator or seed of their folds; None means folds fixed by the data.
         target: "pool" for these M items reweighted, "population" for what they were drawn from.
         interval, level, inclusion_probabilities: as in ``lace_mean``.
 
@@ -70,8 +71,10 @@ def lace_deployment(
     """
     check_options(target, interval, None, ridge)
     check_level(level)
-    if learner is not None:
-        raise ValueError("lace_deployment has no learner; leave it out")
+    if learner not in (None, "logistic"):
+        raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
+    if learner is not None and adapt is None:
+        raise ValueError("learner needs adapt='average'")
     penalty = check_ridge_number(ridge)
     values = check_signals(signals)
     rows = len(values)
@@ -85,7 +88,7 @@ def lace_deployment(
     elif ridge is not DEFAULT_RIDGE:
         raise ValueError("adapt='average' chooses its own ridge; leave it out")
     else:
-        fit = _averaged_fit(values, outcome, mask, rho, inclusion)
+        fit = _averaged_fit(values, outcome, mask, rho, inclusion, learner, rng)
     method = "lace_deployment" if adapt is None else "lace_deployment_average"
     return scalar_estimate(
         fit, outcome[mask], rows, None, target, interval, level, method, wilson_form=False, noun="deployment mean"
@@ -167,13 +170,24 @@ def _averaged_fit(
     mask: NDArray[np.bool_],
     rho: FloatArray,
     inclusion: FloatArray | None,
+    learner: str | None,
+    rng: np.random.Generator | int | None,
 ) -> ScalarFit:
     """The adaptive rule with one point: w ∝ ρ for the target, one level for left-out errors."""
+    from pipeline.estimators.lace_adaptive import cross_fit, no_guess
+
     pool = prepared(signals)
     y, _, shares, unsampled, weights = _labels(signals, outcome, mask, rho, inclusion)
     own = pool.scales(np.flatnonzero(mask))
     pool_weights = rho / rho.sum()
     everywhere = pool.scales(slice(None))
+    sample = LabeledSample(rho[mask][:, None], y, own[0], None, len(mask))
+    if learner and not is_binary(y):
+        raise ValueError("learner='logistic' needs outcomes that are all 0 or 1")
+    guess, predictors, fold = cross_fit(pool, own, sample, rng) if learner else no_guess(sample)
+    over_pool = [
+        pool_weights @ predictor.over_pool(part) for predictor, part in zip(predictors, everywhere, strict=False)
+    ]
     labels = AdaptiveLabels(
         y=y,
         own=own,
@@ -183,15 +197,15 @@ def _averaged_fit(
         own_gap=(own[0] - shares @ own[0], own[1] - shares @ own[1]),
         nearest=np.zeros(len(y), dtype=np.intp),
         reference_weights=(weights[None, :],),
-        guess=np.empty((0, len(y))),
-        guess_gap=np.empty((0, len(y))),
+        guess=guess,
+        guess_gap=guess - (guess @ shares)[:, None],
     )
     left_out = left_out_errors(labels)
     point = PointWeights(
         weights[None, :],
         (weights[None, :],),
         ((pool_weights @ everywhere[0])[None, :], (pool_weights @ everywhere[1])[None, :]),
-        np.empty((0, 1)),
+        np.array([[weights @ predicted[fold]] for predicted in over_pool]).reshape(-1, 1),
     )
     fit = average_at_points(labels, left_out, point)
     linear, error, leverage = fit.linear[0], fit.error[0], fit.leverage[0]
@@ -205,5 +219,5 @@ def _averaged_fit(
     return ScalarFit(
         naive if mask.all() else float(fit.value[0]), naive, linear * error, plain, float(weights @ weights), weights,
         unsampled, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)), r2, said,
-        {"rule": heaviest(left_out.labels, fit.weight[:, 0]), "standardized": True},
+        {"rule": heaviest(left_out.labels, fit.weight[:, 0]), "standardized": True, "learner": learner},
     )  # fmt: skip

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.floats import as_floats
-from pipeline.estimators.intervals import check_level
+from pipeline.estimators.intervals import check_level, t_quantile
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, fit_profile, pose_problem
 from pipeline.estimators.lace_interval import Interval, Target
 from pipeline.estimators.localities import Locality
 from pipeline.estimators.results import Profile
-from pipeline.estimators.validation import check_outcome, check_signals
+from pipeline.estimators.validation import check_outcome, check_signals, is_binary
 
 __all__ = ["gap_signals", "lace_gap"]
 
@@ -61,7 +62,8 @@ def lace_gap(
         interval: "auto" or "t"; a difference has no Wilson interval.
 
     Returns:
-        Profile of the difference; ``beta`` has the columns of H.
+        Profile of the difference; ``beta`` has the columns of H. Where right and wrong answers of the two models agree
+        on every label the interval is Agresti and Min's: no difference seen proves no equality.
 
     Raises:
         ValueError: shapes that do not fit, signals of different width, non-finite signals.
@@ -83,7 +85,19 @@ def lace_gap(
         learner=learner, rng=rng, empty=empty, binary=False,
     )  # fmt: skip
     fitted.facts["contrast"] = "a - b"
-    return fitted.profile(target, interval, level)
+    profile = fitted.profile(target, interval, level)
+    exact = bool(rows.all()) and target == "pool"
+    if interval == "auto" and not exact and np.array_equal(first[rows], second[rows]) and is_binary(first[rows]):
+        return _agreeing(profile, 1.0 - float(rows.mean()) if target == "pool" else 1.0)
+    return profile
+
+
+def _agreeing(profile: Profile, sampled: float) -> Profile:
+    """Intervals of two models that agree on every label: half a count in each cell (Agresti and Min), not a point."""
+    half = t_quantile(profile.df, profile.level) * np.sqrt(sampled) / (profile.n_effective + 2.0)
+    low, high = np.maximum(profile.value - half, -1.0), np.minimum(profile.value + half, 1.0)
+    kinds = ["agresti-min" if kind == "t" else kind for kind in profile.diagnostics["interval"]]
+    return replace(profile, low=low, high=high, diagnostics={**profile.diagnostics, "interval": kinds})
 
 
 def gap_signals(signals_a: ArrayLike, signals_b: ArrayLike, pairwise: ArrayLike | None) -> FloatArray:

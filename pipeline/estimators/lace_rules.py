@@ -46,8 +46,12 @@ def average_weights(log_criterion: FloatArray, power: float) -> FloatArray:
 
 
 def log_error(squares: FloatArray) -> FloatArray:
-    """log of a sum of squared errors, floored."""
-    return np.asarray(np.log(np.maximum(squares, _FLOOR)))
+    """log of the candidates' sums of squared errors, the plain mean's first.
+
+    The floor of 1e-14 shrinks with a plain mean's sum below 1, so that outcomes on a tiny scale are not all "exact".
+    """
+    floor = _FLOOR * min(1.0, float(squares[0])) if squares[0] > 0.0 else _FLOOR
+    return np.asarray(np.log(np.maximum(squares, floor)))
 
 
 def heaviest(labels: list[dict[str, Any]], weights: FloatArray, count: int = 5) -> list[dict[str, Any]]:

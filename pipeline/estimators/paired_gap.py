@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,18 +69,20 @@ def mean_gap(
     folds: int = 5,
     rng: np.random.Generator | int | None = None,
     level: float = 0.95,
+    interval: Literal["auto", "t"] = "auto",
 ) -> Estimate:
     """The paired gap E φ_a − E φ_b on shared items: mean of φ_a − φ_b − λ_a D_a + λ_b D_b, Student's t interval.
 
     Each τ is optional; a number or ``pooled`` gives both models the same λ, the other rules fit one for each jointly
     (``tuned``: two-regressor least squares with N − 3 degrees of freedom). Where both models agree on every item of a
-    0/1 outcome the interval is Agresti and Min's instead of a point.
+    0/1 outcome the interval is Agresti and Min's instead of a point, unless ``interval`` is "t".
 
     Args:
         phi_a, phi_b: (N,) outcomes of the same items in the same order.
         tau_a, tau_b: (N, M + 1) predictions.
         pool_tau_a, pool_tau_b: (F, M + 1) predictions for the same pool.
         power, power_from, clusters, folds, rng, level: as in :func:`one_step_mean`.
+        interval: "auto" or "t"; a difference has no Wilson interval.
 
     Returns:
         Estimate with diagnostics naive_value, naive_se (paired), unpaired_se, power_a, power_b (None without τ),
@@ -92,6 +94,8 @@ def mean_gap(
     a = check_vector(phi_a, "phi_a")
     b = check_vector(phi_b, "phi_b", length=len(a))
     check_level(level)
+    if interval not in ("auto", "t"):
+        raise ValueError(f"interval must be 'auto' or 't' for a difference, got {interval!r}")
     check_power(power, power_from)
     n, difference = len(a), a - b
     contrasts, pool_size = _gap_contrasts(n, tau_a, tau_b, pool_tau_a, pool_tau_b)
@@ -107,7 +111,7 @@ def mean_gap(
     naive_value, naive_variance, _ = mean_and_variance(difference, clusters)
     naive_se = math.sqrt(naive_variance * design.fpc) if naive_variance >= 0.0 else math.nan
     low, high = (float(end) for end in t_interval(fit.value, fit.se, fit.df if fit.df > 0 else math.nan, level))
-    if is_binary(a) and np.array_equal(a, b) and fit.se == 0.0 and design.fpc > 0.0:
+    if interval == "auto" and is_binary(a) and np.array_equal(a, b) and fit.se == 0.0 and design.fpc > 0.0:
         low, high = _identical_binary_gap(n, level)
     powers = iter(fit.power.tolist())
     spread = math.sqrt(max((sample_variance(a) + sample_variance(b)) / n * design.fpc, 0.0)) if n > 1 else math.nan

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from pipeline.estimators import (
     comparator_profile,
     cross_fit_tau,
     fill_missing_signals,
+    lace_deployment,
     lace_gap,
     lace_mean,
     lace_profile,
@@ -153,3 +155,67 @@ def test_one_continuous_label_has_no_standard_error(adapt: Any) -> None:
 def test_the_rule_is_named_even_where_every_item_is_labeled() -> None:
     (only,) = lace_profile(Z, Y, S, at=[0.0], adapt="average").diagnostics["rule"]
     assert only == {"source": "none", "signals": "none", "ridge": None, "weight": 1.0}
+
+
+@pytest.mark.parametrize("adapt", [None, "average"])
+def test_two_models_that_agree_on_every_label_are_not_shown_to_be_equal(adapt: Any) -> None:
+    def gap(y: Any, **options: Any) -> Any:
+        return lace_gap(Z, y, y, S, S[:, ::-1], at=[-1.0, 0.0], standardize=True, adapt=adapt, **options)
+
+    found = gap(Y_NAN)
+    assert (found.value == 0.0).all()
+    assert (found.low < -0.02).all()
+    assert (found.high > 0.02).all()
+    assert (gap(Y_NAN, target="population").high > found.high).all()
+    assert (gap(Y).high == 0.0).all()  # every item of the pool was compared
+
+
+def test_folds_do_not_depend_on_the_order_of_signals_or_items() -> None:
+    rng = np.random.default_rng(5)
+    signals = rng.normal(size=(120, 3))
+    y = np.where(np.arange(120) < 60, (rng.random(120) < expit(2 * signals[:, 0])) * 1.0, np.nan)
+    base = lace_mean(y, signals, adapt="average")
+    shuffled = rng.permutation(120)
+    for other in (
+        lace_mean(y, signals[:, [2, 0, 1]], adapt="average"),
+        lace_mean(y, signals[:, [1, 0, 2]] * [-3.0, 1e6, 0.2] + 5.0, adapt="average"),
+        lace_mean(y[shuffled], signals[shuffled], adapt="average"),
+    ):
+        assert other.value == pytest.approx(base.value, abs=1e-10)
+        assert other.high == pytest.approx(base.high, abs=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_the_adaptive_rules_do_not_depend_on_the_unit_of_the_outcome(scale: float) -> None:
+    y = np.where(LABELED, S[:, 0] + 0.3 * Z, np.nan)
+    mean, other = (lace_mean(outcome, S, adapt="average") for outcome in (y, y * scale))
+    assert (other.value / scale, other.se / scale) == (pytest.approx(mean.value), pytest.approx(mean.se))
+    profile, scaled = (lace_profile(Z, outcome, S, at=[0.0], adapt="average") for outcome in (y, y * scale))
+    assert scaled.value / scale == pytest.approx(profile.value)
+    assert scaled.se / scale == pytest.approx(profile.se)
+
+
+def test_a_deployment_mean_takes_the_learner() -> None:
+    rng = np.random.default_rng(6)
+    signals = rng.normal(size=(300, 2))
+    ratio = np.exp(0.4 * signals[:, 1])
+    outcome = (rng.random(300) < expit(3 * signals[:, 0])) * 1.0
+    y = np.where(np.arange(300) < 120, outcome, np.nan)
+    options: dict[str, Any] = {"adapt": "average", "learner": "logistic", "rng": 1}
+    found = lace_deployment(y, signals, ratio / ratio.mean(), **options)
+    plain = lace_deployment(y, signals, ratio / ratio.mean(), adapt="average")
+    assert found.value != plain.value
+    assert any(entry["source"] == "logistic" for entry in found.diagnostics["rule"])
+    truth = float(ratio @ outcome / ratio.sum())
+    assert found.low < truth < found.high
+    every = lace_deployment(outcome, signals, ratio / ratio.mean(), **options)
+    assert every.value == pytest.approx(truth)
+    for refused in ({"learner": "logistic"}, {"adapt": "average", "learner": "forest"}):
+        with pytest.raises(ValueError, match="learner"):
+            lace_deployment(y, signals, ratio / ratio.mean(), **refused)  # type: ignore[arg-type]
+
+
+def test_a_gap_takes_the_interval_by_name() -> None:
+    assert mean_gap(Y, Y, interval="t").high == 0.0
+    with pytest.raises(ValueError, match="interval"):
+        mean_gap(Y, Y, interval="wilson")  # type: ignore[arg-type]
