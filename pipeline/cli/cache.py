@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import json_option, print_json, print_table
+from pipeline.cli.output import json_option, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import (
@@ -92,7 +92,7 @@ def verify(context: click.Context, cache_dir: Path | None, as_json: bool) -> Non
     else:
         click.echo(f"{report.entries} replies read, {len(report.damaged)} damaged")
         for key, problem in report.damaged[:20]:
-            click.echo(f"  {key[:16]}…  {problem}")
+            print_text(f"  {key[:16]}…  {problem}")
     if not report.ok:
         context.exit(2)
 

@@ -35,6 +35,7 @@ def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:
         }
         print_json(document)
         return
+    percent = all(abs(entry.naive.value) <= 1.0 for entry in compared)
     rows = []
     for entry in compared:
         name = entry.a if entry.a == entry.b else f"{entry.a} − {entry.b}"
@@ -46,9 +47,9 @@ def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:
                 [
                     name,
                     method,
-                    number(estimate.value, percent=True),
-                    number(estimate.se, percent=True, digits=2),
-                    span(estimate.low, estimate.high, percent=True),
+                    number(estimate.value, percent=percent),
+                    number(estimate.se, percent=percent, digits=2),
+                    span(estimate.low, estimate.high, percent=percent),
                     f"{entry.labeled}/{entry.shared}",
                     decided,
                 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import json_option, print_json
+from pipeline.cli.output import json_option, print_facts, print_json
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ConfigCheckDocument
@@ -40,13 +40,15 @@ def check(file: Path, as_json: bool) -> None:
         }
         print_json(document)
         return
-    roles = ", ".join(f"{name} ({entry.model})" for name, entry in config.model_entries.items())
     click.echo(f"{file}: fine")
-    click.echo(f"  benchmark  {benchmark.name}: {len(benchmark.items)} items")
-    for reason, count in benchmark.skipped.items():
-        click.echo(f"             {count} skipped: {reason}")
-    click.echo(f"  models     {roles}")
-    click.echo(f"  estimates  {', '.join(config.estimate)}")
+    print_facts(
+        [
+            ("  benchmark", f"{benchmark.name}: {len(benchmark.items)} items"),
+            *(("", f"{count} skipped: {reason}") for reason, count in benchmark.skipped.items()),
+            ("  models", ", ".join(f"{name} ({entry.model})" for name, entry in config.model_entries.items())),
+            ("  estimates", ", ".join(config.estimate)),
+        ]
+    )
 
 
 @command.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from pipeline.cli.output import json_option, print_json, print_table, runs_dir_option
+from pipeline.cli.output import json_option, print_json, print_table, print_text, runs_dir_option
 from pipeline.cli.table_options import column_options
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
 
         print_label_plan(labels)
     elif width is not None:
-        click.echo("labels: a finished run or a table with some gold is needed to say how many; run a pilot first")
+        print_text("labels: a finished run or a table with some gold is needed to say how many; run a pilot first")
 
 
 def _source(path: Path, source: str, runs_dir: Path, limit: int | None) -> tuple[RunDirectory | None, RunConfig]:
@@ -103,6 +103,6 @@ def _print_forecast(forecast: Forecast) -> None:
     print_table(f"{forecast.items} items", columns, rows, numeric=(2, 3, 4, 5))
     cost = forecast.cost_usd
     money = "an unknown sum (a price is missing)" if cost is None else f"about ${cost:.4f}"
-    click.echo(f"{forecast.calls} calls, {forecast.cached} of them answered already; to come: {money}")
+    print_text(f"{forecast.calls} calls, {forecast.cached} of them answered already; to come: {money}")
     if not all(stage.measured for stage in forecast.stages):
-        click.echo("lengths marked assumed are guesses; a pilot (auxeval run CONFIG --limit 20) measures them")
+        print_text("lengths marked assumed are guesses; a pilot (auxeval run CONFIG --limit 20) measures them")

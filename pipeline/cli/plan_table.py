@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import click
-
 from pipeline.cli.table_options import column_roles, split_names
 from pipeline.errors import InputError
 
@@ -53,13 +51,14 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
 
 def print_label_plan(labels: LabelsEntry) -> None:
     """The plans as a table, the worth of the families as sentences."""
-    from pipeline.cli.output import print_table
+    from pipeline.cli.output import print_table, print_text
+    from pipeline.report.terminal import number
 
     rows = [
         [
             row["target"],
             row["what"],
-            f"{row['half_width']:.4f}",
+            number(row["half_width"] or 0.0, percent=False, digits=2),
             "not reachable" if row["labels"] is None else str(row["labels"]),
             row["note"],
         ]
@@ -68,7 +67,7 @@ def print_label_plan(labels: LabelsEntry) -> None:
     if rows:
         print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
     for row in labels["worth"]:
-        click.echo(row["sentence"])
+        print_text(row["sentence"])
 
 
 def parse_families(texts: tuple[str, ...], signals: tuple[str, ...]) -> tuple[Any, ...]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from pipeline.cli.output import json_option, print_json
+from pipeline.cli.output import json_option, print_facts, print_json, print_table, print_text
 from pipeline.errors import InputError, StoppedEarly
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.plans import StudyListDocument
+    from pipeline.studies.results import StudyResult
 
 __all__ = ["command"]
 
@@ -81,7 +82,7 @@ def command(name: str | None, table: Path | None, list_all: bool, as_json: bool,
     if as_json:
         print_json(result.to_dict())
     else:
-        click.echo(result.to_text(), nl=False)
+        _print(result)
     if out is not None:
         for path in write_result(result, out):
             click.echo(f"wrote {path}", err=True)
@@ -99,9 +100,24 @@ def _print_list(as_json: bool) -> None:
         }
         print_json(document)
         return
-    width = max(map(len, summaries), default=0)
-    for name, text in summaries.items():
-        click.echo(f"{name.ljust(width)}  {text}")
+    print_facts(list(summaries.items()))
+
+
+def _print(result: StudyResult) -> None:
+    """The result on a terminal's width; ``--out`` writes it with whole tables."""
+    print_text(result.title)
+    click.echo("=" * min(len(result.title), 80))
+    if result.command:
+        click.echo(f"Made by: {result.command}")
+    for note in result.notes:
+        print_text(f"* {note}")
+    for table in result.tables:
+        click.echo()
+        print_table(table.title, table.columns, table.text_rows(), numeric=range(1, len(table.columns)))
+        for note in table.notes:
+            print_text(f"* {note}")
+    if result.figures:
+        print_text("Figures, with --out: " + ", ".join(f"{name}.svg" for name in result.figures))
 
 
 def _command_line(name: str, table: Path | None, given: dict[str, Any]) -> str:

@@ -29,10 +29,16 @@ METHOD_LABELS: Mapping[str, str] = {
 }
 
 
+_LARGE = 1e6
+"""From here on decimals say nothing."""
+
+
 def number(value: float, *, percent: bool, digits: int = 1) -> str:
     """A number for people: 0.8123 as 81.2 in percent, or with four digits; a dash where there is none."""
     if not math.isfinite(value):
         return "–"
+    if not percent and abs(value) >= _LARGE:
+        return f"{value:.7g}"
     return f"{100 * value:.{digits}f}" if percent else f"{value:.{digits + 2}f}"
 
 
@@ -44,6 +50,10 @@ def span(low: float, high: float, *, percent: bool) -> str:
 def _is_share(estimates: Sequence[Estimate]) -> bool:
     """Whether every number is a share, so that percent reads best."""
     return all(0.0 <= e.value <= 1.0 and e.low >= -0.5 and e.high <= 1.5 for e in estimates if math.isfinite(e.value))
+
+
+def _single(estimates: EstimateSet) -> list[Estimate]:
+    return [e for methods in estimates.values() for e in methods.values() if isinstance(e, Estimate)]
 
 
 def print_estimates(console: Console, estimates: EstimateSet, *, title: str = "", profiles: bool = True) -> None:
@@ -91,7 +101,7 @@ def worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
 
 
 def _means(estimates: EstimateSet, title: str) -> TextTable:
-    single = [e for methods in estimates.values() for e in methods.values() if isinstance(e, Estimate)]
+    single = _single(estimates)
     percent = _is_share(single)
     level = f"{100 * single[0].level:.0f} % interval"
     unit = "%" if percent else "value"
@@ -156,6 +166,7 @@ def _profile(title: str, profile: Profile) -> TextTable:
 
 
 def _gaps(estimates: EstimateSet) -> TextTable:
+    percent = _is_share(_single(estimates))
     table = TextTable(
         "Paired gaps",
         [("a − b", False), ("method", False), ("gap", True), ("SE", True), ("interval", True), ("decided", False)],
@@ -168,9 +179,9 @@ def _gaps(estimates: EstimateSet) -> TextTable:
         table.add(
             f"{gap.a} − {gap.b}",
             METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean"),
-            number(estimate.value, percent=True),
-            number(estimate.se, percent=True, digits=2),
-            span(estimate.low, estimate.high, percent=True),
+            number(estimate.value, percent=percent),
+            number(estimate.se, percent=percent, digits=2 if percent else 1),
+            span(estimate.low, estimate.high, percent=percent),
             decided,
         )
     return table

@@ -16,7 +16,9 @@ __all__ = ["TextTable", "column_widths", "plain"]
 
 _NARROWEST = 12
 """A column of text is folded to no less than this, if it is wider by itself."""
-_WIDE_GAP, _TIGHT_GAP, _EDGES = 3, 1, 2
+_EDGES = 2
+_WIDE, _NARROW, _TIGHT = 3, 2, 1
+"""Blanks between columns."""
 
 
 def plain(text: str) -> str:
@@ -68,8 +70,8 @@ class TextTable:
 
         natural, least = self._sizes()
         every = range(len(self.columns))
-        for gap in (_WIDE_GAP, _TIGHT_GAP):
-            widths = column_widths(natural, least, options.max_width - _overhead(len(every), gap))
+        for gap, smallest in ((_WIDE, natural), (_NARROW, natural), (_WIDE, least), (_TIGHT, least)):
+            widths = column_widths(natural, smallest, options.max_width - _overhead(len(every), gap))
             if widths is not None:
                 yield self._rich(every, widths, gap, self.title)
                 return
@@ -80,7 +82,7 @@ class TextTable:
         if self.title:
             yield Text(plain(self.title), style="bold")
         for columns, widths in blocks:
-            yield self._rich(columns, widths, _WIDE_GAP, "")
+            yield self._rich(columns, widths, _WIDE, "")
 
     def _sizes(self) -> tuple[list[int], list[int]]:
         """Natural and least width of every column."""
@@ -97,18 +99,34 @@ class TextTable:
     def _blocks(
         self, natural: Sequence[int], least: Sequence[int], width: int
     ) -> list[tuple[Sequence[int], list[int]]] | None:
-        """Columns in blocks that fit, the first column leading each; None where two columns are too wide already."""
-        blocks: list[list[int]] = []
-        for k in range(1, len(self.columns)):
-            wider = [*blocks[-1], k] if blocks else [0, k]
-            if _fitted(wider, natural, least, width) is not None:
-                blocks[-1:] = [wider]
-            elif _fitted([0, k], natural, least, width) is not None:
-                blocks.append([0, k])
+        """Columns in blocks that fit, each led by the columns of text before the first number, or by the first alone.
+
+        None where the first column and some other are too wide together.
+        """
+        numbers = [k for k, (_, number) in enumerate(self.columns) if number]
+        for leading in dict.fromkeys((numbers[0] if numbers and numbers[0] else 1, 1)):
+            blocks = self._led_blocks(list(range(leading)), natural, least, width)
+            if blocks is not None:
+                return blocks
+        return None
+
+    def _led_blocks(
+        self, lead: list[int], natural: Sequence[int], least: Sequence[int], width: int
+    ) -> list[tuple[Sequence[int], list[int]]] | None:
+        blocks: list[tuple[Sequence[int], list[int]]] = []
+        block = lead
+        for k in range(len(lead), len(self.columns)):
+            for wider in ([*block, k], [*lead, k]):
+                widths = _fitted(wider, natural, least, width)
+                if widths is not None:
+                    break
             else:
                 return None
-        found = [(block, _fitted(block, natural, least, width)) for block in blocks]
-        return [(block, widths) for block, widths in found if widths is not None]
+            if len(wider) > len(lead) + 1:
+                blocks.pop()
+            blocks.append((wider, widths))
+            block = wider
+        return blocks
 
     def _rich(self, columns: Sequence[int], widths: Sequence[int], gap: int, title: str) -> Table:
         from rich import box
@@ -120,7 +138,7 @@ class TextTable:
             title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
-            padding=(0, 1 if gap == _WIDE_GAP else 0),
+            padding=(0, int(gap > _TIGHT), 0, int(gap > _NARROW)),
         )
         for k, width in zip(columns, widths, strict=True):
             name, number = self.columns[k]
@@ -152,5 +170,5 @@ def _overhead(columns: int, gap: int) -> int:
 
 
 def _fitted(columns: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int) -> list[int] | None:
-    room = width - _overhead(len(columns), _WIDE_GAP)
+    room = width - _overhead(len(columns), _WIDE)
     return column_widths([natural[k] for k in columns], [least[k] for k in columns], room)

@@ -74,9 +74,13 @@ class ResultTable:
                     f"table {self.title!r} has {len(self.columns)} columns but a row of {len(row)} cells: {row}"
                 )
 
+    def text_rows(self) -> list[list[str]]:
+        """The cells as people read them."""
+        return [[_text(cell, self.digits) for cell in row] for row in self.rows]
+
     def to_text(self) -> str:
         """Aligned plain text: first column flush left, the others flush right."""
-        lines = [list(self.columns), *([_text(cell, self.digits) for cell in row] for row in self.rows)]
+        lines = [list(self.columns), *self.text_rows()]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
         rendered = [
             "  ".join(
