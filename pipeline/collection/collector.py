@@ -96,15 +96,24 @@ class Collector:
             RunStopped: no further calls may be made, or a stage failed too often; what was in flight has landed.
         """
         active: set[asyncio.Task[None]] = set()
+
+        def ended(task: asyncio.Task[None]) -> None:
+            active.discard(task)
+            self._wake.set()
+
+        room = 0
         try:
             for item in self._ordered():
-                await self._room(active)
+                if room == 0:
+                    room = await self._room(active)
                 if self._stopped:
                     break
                 task = asyncio.ensure_future(self._item(item))
                 active.add(task)
-                task.add_done_callback(active.discard)
-                await _let_begin()
+                task.add_done_callback(ended)
+                room -= 1
+                if room == 0:
+                    await _let_begin()
             if self._stopped:
                 self._examples.abandon()
             while active:
@@ -132,12 +141,14 @@ class Collector:
         yield from (item for item in self._benchmark.items if item.item_id in pool)
         yield from (item for item in self._benchmark.items if item.item_id not in pool)
 
-    async def _room(self, active: set[asyncio.Task[Any]]) -> None:
-        """Wait until there is room for another item."""
+    async def _room(self, active: set[asyncio.Task[Any]]) -> int:
+        """Wait until there is room for another item; for how many, if each has all its calls under way at once."""
         most_items = self._most_live
         while not self._stopped and (self._caller.live >= self._most_live or len(active) >= most_items):
             self._wake.clear()
             await self._wake.wait()
+        calls = self._most_live - self._caller.live
+        return max(1, min(calls // self._context.plan.calls_at_once, most_items - len(active)))
 
     async def _item(self, item: Item) -> None:
         try:
@@ -153,8 +164,6 @@ class Collector:
             self._done += 1
             if self._progress is not None:
                 self._progress(self._done, len(self._benchmark.items))
-        finally:
-            self._wake.set()
 
     def _take(self, row: Row) -> None:
         self._rows[row.table] += 1
@@ -162,7 +171,7 @@ class Collector:
 
 
 async def _let_begin() -> None:
-    """Three turns of the loop: an item's tasks, their first calls, and so the count of live calls, come to be."""
+    """Three turns of the loop: the items' tasks, their first calls, and so the count of live calls, come to be."""
     for _ in range(3):
         await asyncio.sleep(0)
 

@@ -61,7 +61,7 @@ class ItemFlow:
         for target in self._plan.targets:
             if target in firsts:
                 work += self._judgements(target, firsts[target], opponents)
-                work.append(self._one_step(target, firsts[target], chains))
+                work += [self._one_step(target, firsts[target], chains)] if chains else []
             work += [self._candidate(target, index) for index in range(self._plan.candidates)]
         started: list[asyncio.Task[Any]] = [
             *chains,

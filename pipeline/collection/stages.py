@@ -57,6 +57,13 @@ class StagePlan:
         return tuple(dict.fromkeys(model for _, model in self.anchors if model not in self.targets))
 
     @property
+    def calls_at_once(self) -> int:
+        """Calls that one item can have under way together: the larger of its first ones and of those that follow."""
+        first = 2 * self.draws + len(self.asked_anchors) + len(self.targets) * (self.answers + self.candidates)
+        judged = self.pointwise + 2 * len(self.anchors) + self.candidates * self.scores
+        return max(1, first, len(self.targets) * (judged + self.orders * self.draws))
+
+    @property
     def orders(self) -> int:
         """Orders in which a pair of chains is shown: both, or one in an episode."""
         return 1 if self.episode else 2

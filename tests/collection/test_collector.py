@@ -192,6 +192,31 @@ async def test_work_is_pulled_not_spawned() -> None:
     assert most_tasks < 400
 
 
+async def test_replies_at_hand_without_waiting_leave_nobody_asleep() -> None:
+    done = await asyncio.wait_for(collect(config(estimate=["naive"]), some=items(400)), 60)
+    assert done.summary.items == 400
+
+
+async def test_all_slots_fill_before_the_first_reply() -> None:
+    run = config(
+        {"roles": {"targets": ["sim/a"]}, "models": {"sim/a": {"model": "sim/a", "max_concurrency": 200}}},
+        estimate=["naive"],
+        design={"labeled": 10},
+    )
+    release = asyncio.Event()
+
+    class AllAtOnce(ScriptedAsker):
+        async def ask(self, *args: Any, **more: Any) -> Any:
+            self.waiting = getattr(self, "waiting", 0) + 1
+            if self.waiting == 200:
+                release.set()
+            await release.wait()
+            return await super().ask(*args, **more)
+
+    done = await asyncio.wait_for(collect(run, AllAtOnce(), items(400)), 60)
+    assert done.summary.items == 400
+
+
 async def test_stages_overlap_across_items() -> None:
     """A judge is asked about one item while another's answer is still awaited: there is no barrier."""
     release = asyncio.Event()
