@@ -73,7 +73,7 @@ def parse_number(text: str) -> Number | None:
     if len(text) > _MAX_CHARS:
         return None
     if _PLAIN.fullmatch(text):
-        return Number(Fraction(text.strip()))
+        return Number(Fraction(text.strip()) if "." in text else Fraction(int(text)))
     cleaned = _LATEX_FRACTION.sub(_slash, plain_text(text)).strip()
     cleaned = _after_equals(cleaned.rstrip(" .;"))
     bare = re.sub(rf"(?<![\w{_CURRENCY}])\$|\$$", "", cleaned) if cleaned.count("$") == 2 else cleaned
@@ -147,5 +147,6 @@ def numbers_equal(answer: Number, gold: Number, *, tolerance: float | None = Non
     given = answer.value
     if answer.percent and not gold.percent:
         given = given / 100
-    difference = abs(given - gold.value)
-    return difference == 0 or (tolerance is not None and difference <= Fraction(tolerance))
+    if given == gold.value:
+        return True
+    return tolerance is not None and abs(given - gold.value) <= Fraction(tolerance)

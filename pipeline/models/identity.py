@@ -15,6 +15,7 @@ __all__ = ["IDENTITY_SCHEMA", "canonical_json", "public_endpoint", "request_key"
 IDENTITY_SCHEMA = 1
 """Raised when the canonical form changes, so that old entries are misses and never mistaken for new ones."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 _CREDENTIAL_WORDS = ("key", "token", "secret", "sig", "pass", "auth", "cred")
 
 
@@ -27,7 +28,7 @@ def canonical_json(value: Any) -> str:
         ValueError: NaN or infinity, which have no JSON form.
         TypeError: a value or key that JSON does not know.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def public_endpoint(url: str | None) -> str | None:
