@@ -145,7 +145,14 @@ def _add_gold(estimates: Estimates, tables: RunTables, config: RunConfig) -> Non
 
 def _repeated(arrays: TargetArrays, config: RunConfig, tables: RunTables) -> Estimate:
     items = tables.items.sort("item_id")["item_id"].to_numpy()[arrays.labeled].tolist()
-    return repeated_decoding_mean(repeated_outcomes(tables.responses, arrays.name, items, 0.0))
+    if config.missing_reply == "wrong":
+        return repeated_decoding_mean(repeated_outcomes(tables.responses, arrays.name, items, 0.0))
+    outcomes = repeated_outcomes(tables.responses, arrays.name, items, np.nan)
+    answered = ~np.isnan(outcomes)
+    outcomes, answered = outcomes[answered.any(axis=1)], answered[answered.any(axis=1)]
+    filled = np.where(answered, outcomes, np.nanmean(outcomes, axis=1, keepdims=True))
+    shares = bool(np.isin(outcomes[answered], (0.0, 1.0)).all())  # an item's mean over its answers is no outcome
+    return repeated_decoding_mean(filled, interval="wilson" if shares else "t")
 
 
 def _feature_taus(config: RunConfig, tables: RunTables, pool: dict[str, TargetArrays]) -> dict[str, FloatArray]:

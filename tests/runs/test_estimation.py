@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from pipeline.config import RunConfig, parse_config
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
-from pipeline.runs.estimation import estimate_run
+from pipeline.runs.estimation import _repeated, estimate_run
 from pipeline.runs.frames import RunTables
 from pipeline.tables.schemas import TABLES, items_schema, signals_schema
 from pipeline.tables.store import write_rows
@@ -176,3 +177,17 @@ def test_a_comparator_that_cannot_work_on_the_axis_is_a_warning_not_the_end(tmp_
     assert "profile_naive" in estimates["good"]
     refused = [warning for warning in estimates.warnings if warning.code == "comparator_refused"]
     assert any("strat_ppi" in warning.message for warning in refused)
+
+
+@pytest.mark.parametrize(("policy", "value"), [("wrong", 0.5), ("exclude", 0.75)])
+def test_a_missing_repeat_follows_the_stated_policy(policy: str, value: float) -> None:
+    """Item a: right, no reply; item b: right, wrong."""
+    replies = [("a", 0, 1.0), ("a", 1, None), ("b", 0, 1.0), ("b", 1, 0.0)]
+    frame = pl.DataFrame(
+        [{"item_id": i, "model": "good", "stage": "answer", "draw": d, "phi": phi} for i, d, phi in replies]
+    )
+    stored: Any = SimpleNamespace(responses=frame, items=pl.DataFrame({"item_id": ["a", "b"]}))
+    arrays: Any = SimpleNamespace(name="good", labeled=np.array([True, True]))
+    estimate = _repeated(arrays, _config(missing_reply=policy), stored)
+    assert estimate.value == value
+    assert estimate.diagnostics["interval"] == "wilson"
