@@ -10,7 +10,6 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -232,11 +231,17 @@ class _Session:
                 progress.show()
                 for future in finished:
                     self._end(shards, future, book)
+        except OSError as error:
+            self._hosts.lost = True
+            raise RunStopped(f"the connection to the Dask scheduler was lost ({error})", "interrupted") from None
         except BaseException:
-            self._stop(shards, book)
-            with suppress(OSError):  # the scheduler may be what was lost
+            if not self._hosts.lost:  # else the workers stop by themselves, and resume merges what they stored
+                self._stop(shards, book)
                 self._gather(cache, log)
             raise
+        finally:
+            for _, lease, _ in shards.running.values():
+                book.settle(lease, Spent()) if self._hosts.lost else book.forfeit(lease)
 
     def _start(self, shards: _Shards, book: LeaseBook, cache: ReplyCache) -> None:
         """Lease and submit what waits: half of what is free, split evenly; all of it to the last that is starved."""
@@ -256,9 +261,9 @@ class _Session:
             shards.running[self._hosts.submit(work_once, work, lease, self._name)] = (number, lease, alone)
 
     def _end(self, shards: _Shards, future: Any, book: LeaseBook) -> None:
-        number, lease, alone = shards.running.pop(future)
-        if future.status in ("lost", "cancelled"):
+        if self._hosts.lost or future.status in ("lost", "cancelled"):
             raise RunStopped("the connection to the Dask scheduler was lost", "interrupted")
+        number, lease, alone = shards.running.pop(future)
         error = future.exception()
         if error is not None:
             if not self._hosts.died(error):
@@ -290,16 +295,13 @@ class _Session:
 
     def _stop(self, shards: _Shards, book: LeaseBook) -> None:
         """No new calls anywhere; those in flight have ``drain_s`` to land."""
-        with suppress(OSError):
-            self._hosts.stop(self._name)
+        self._hosts.stop(self._name)
         until = time.monotonic() + self._prepared.config.drain_s + 10.0
         while shards.running and time.monotonic() < until:
             for future in self._hosts.finished(shards.running, 1.0):
                 _, lease, _ = shards.running.pop(future)
                 if future.status == "finished":
                     book.settle(lease, spent_of(future.result()["spent"]))
-        for _, lease, _ in shards.running.values():
-            book.forfeit(lease)
 
     def _wait_before_asking_again(self, log: CallLog) -> None:
         """Calls that failed for good are asked once more from here, at the full rate: not in the same minute."""

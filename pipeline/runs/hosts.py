@@ -7,6 +7,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,17 @@ class Hosts:
         client: a synchronous ``distributed.Client``.
         folder: on the workers' disks.
         cache_path: the run's cache, on the client's disk.
+
+    Attributes:
+        lost: whether the connection to the scheduler is.
+        statuses: shard → what its gateway is doing, None where it has ended.
     """
 
     def __init__(self, client: Any, folder: Path, cache_path: Path) -> None:
         self._client, self.folder, self._cache_path = client, folder, cache_path
         self._cursors: dict[str, dict[int, tuple[int, int]]] = {}
         self._seeded: dict[str, int] = {}
+        self.lost = False
         self.statuses: dict[int, dict[str, Any] | None] = {}
 
     def count(self) -> int:
@@ -127,6 +133,8 @@ class Hosts:
             wait(list(running), timeout=seconds, return_when="FIRST_COMPLETED")
         except TimeoutError:
             return []
+        except CancelledError:  # by the loss of the scheduler
+            self.lost = True
         return [future for future in running if future.done()]
 
     def died(self, error: BaseException) -> bool:

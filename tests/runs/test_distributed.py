@@ -1,4 +1,4 @@
-"""A run over several worker processes: same tables, nothing asked twice, a killed worker, a budget that holds."""
+"""A run over several worker processes: same tables, shared bounds, and whatever is killed costs its calls in flight."""
 
 from __future__ import annotations
 
@@ -9,108 +9,110 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fault_server import FaultServer
 
 from pipeline.errors import StoppedEarly
 from pipeline.models.cache import ReplyCache
-from pipeline.runs.interface import run
-from tests.runs.conftest import http_config
+from pipeline.runs.call_log import read_calls
+from pipeline.runs.interface import resume, run
+from pipeline.studies.runner import map_replicates
+from tests.runs.conftest import http_config, write_config
 
 distributed = pytest.importorskip("distributed", reason="the dask extra is not installed")
 from pipeline.runs.distributed import run_distributed  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+WORKERS = 3
+ENTRIES = 8
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     with (
-        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+def small(url: str, **overrides: Any) -> dict[str, Any]:
+    """Four items, some eighty calls."""
+    return http_config(
+        url,
+        **{
+            "benchmark": {"preset": "embedded", "limit": 6},
+            "design": {"labeled": 4, "draws": 1},
+            "estimate": ["naive", "one_step"],
+            "drain_s": 5,
+            **overrides,
+        },
+    )
 
 
 def tables_of(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted((path / "tables").glob("*.parquet"))}
 
 
-def stored(cache: Path) -> int:
+def verified(cache: Path) -> int:
+    """Entries of the merged cache, every one of them whole."""
     with ReplyCache(cache) as opened:
-        return len(opened)
-
-
-def repeats(server: FaultServer) -> int:
-    counts = server.seen.answered_by_body
-    return sum(counts.values()) - len(counts)
+        report = opened.verify()
+        assert report.ok
+        return report.entries
 
 
 def options(folder: Path) -> dict[str, Any]:
     return {"runs_dir": folder / "runs", "cache_dir": folder / "cache", "yes": True}
 
 
+@contextmanager
+def when(condition: Callable[[], bool], act: Callable[[], None]) -> Iterator[None]:
+    """Act once the condition holds, meanwhile."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not condition():
+            if ended.wait(0.005):
+                return
+        act()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
 def test_tables_are_those_of_one_process_over_the_merged_cache(
     cluster: Any, server: FaultServer, tmp_path: Path
 ) -> None:
-    config = http_config(server.url)
+    config = small(server.url)
     result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
-    asked = server.seen.answered
+    asked = server.seen.requests
     assert result.state == "done"
-    assert stored(tmp_path / "cache") == asked == result.manifest["calls"]["answered"]
-    assert result.manifest["distributed"]["shards"] == 3
+    assert verified(tmp_path / "cache") == asked == result.manifest["calls"]["answered"]
+    assert result.manifest["distributed"]["shards"] == WORKERS
     alone = run(config, run_id="alone", **options(tmp_path))
-    assert server.seen.answered == asked
-    assert tables_of(result.path) == tables_of(alone.path)
+    again = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+    assert server.seen.requests == asked
+    assert verified(tmp_path / "cache") == asked
+    assert tables_of(result.path) == tables_of(alone.path) == tables_of(again.path)
     assert (result.path / "estimates.json").read_bytes() == (alone.path / "estimates.json").read_bytes()
 
 
-def test_a_killed_worker_costs_its_calls_in_flight(cluster: Any, tmp_path: Path) -> None:
-    with FaultServer(latency_s=0.05) as server:
-        in_flight: list[int] = []
-
-        def kill() -> None:
-            while server.seen.answered < 150:
-                time.sleep(0.005)
-            in_flight.append(server.seen.in_flight)
-            os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        config = http_config(server.url, concurrency=6)
-        result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
-        killer.join()
-        lost = server.seen.answered - stored(tmp_path / "cache")
-        assert result.manifest["distributed"]["workers_lost"] == 1
-        # A third of the six slots of each of eight entries: what one worker can have in the air or unstored.
-        assert 0 <= lost <= 16
-        assert server.seen.requests - stored(tmp_path / "cache") <= 2 * 16
-        asked = server.seen.requests
-        alone = run(config, run_id="alone", **options(tmp_path))
-        assert server.seen.requests == asked
-        assert tables_of(result.path) == tables_of(alone.path)
-
-
-def test_workers_together_stay_within_concurrency(cluster: Any, tmp_path: Path) -> None:
-    with FaultServer(latency_s=0.02) as server:
-        config = http_config(server.url, concurrency=3)
-        run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
-        assert server.seen.peak_in_flight <= 3 * len(config["models"])
-
-
-def test_the_budget_holds_over_all_workers(cluster: Any, server: FaultServer, tmp_path: Path) -> None:
-    config = http_config(server.url, budget={"calls": 60})
-    with pytest.raises(StoppedEarly, match=r"budget\.calls"):
-        run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
-    assert 50 <= server.seen.answered <= 60
-    assert stored(tmp_path / "cache") == server.seen.answered
-
-
-def test_simulated_models_and_in_context_examples(cluster: Any, tmp_path: Path) -> None:
+def test_simulated_models_with_examples_answer_as_in_one_process(cluster: Any, tmp_path: Path) -> None:
+    """The caches have nothing in common: what is the same is what was asked."""
     config = {
         "schema": 1,
         "name": "simulated",
@@ -121,10 +123,70 @@ def test_simulated_models_and_in_context_examples(cluster: Any, tmp_path: Path) 
         "estimate": ["naive", "one_step"],
     }
     result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
-    folder = tmp_path / "one"
-    alone = run(config, run_id="d", **options(folder))
-    assert result.manifest["calls"]["answered"] == alone.manifest["calls"]["answered"] == stored(tmp_path / "cache")
+    alone = run(config, run_id="d", **options(tmp_path / "one"))
+    answered = verified(tmp_path / "cache")
+    assert result.manifest["calls"]["answered"] == alone.manifest["calls"]["answered"] == answered
     assert tables_of(result.path) == tables_of(alone.path)
+    assert (result.path / "estimates.json").read_bytes() == (alone.path / "estimates.json").read_bytes()
+
+
+def test_a_killed_worker_costs_its_calls_in_flight_and_its_lease_comes_back(cluster: Any, tmp_path: Path) -> None:
+    with FaultServer(latency_s=0.02) as server:
+        config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
+        needed = run(config, run_id="count", **options(tmp_path / "count")).manifest["calls"]["answered"]
+        server.reset()
+        # One slot of each entry: what a worker can have in the air, answered and not yet stored. Another order of calls
+        # may bring other replies and some repairs; a lease that was lost would be missed all the same.
+        most, repairs = ENTRIES, 8
+        config["budget"] = {"calls": needed + most + repairs}
+        victim = next(iter(cluster.run(os.getpid).values()))
+        with when(lambda: server.seen.answered >= needed // 3, lambda: os.kill(victim, signal.SIGKILL)):
+            result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+        assert result.manifest["distributed"]["workers_lost"] == 1
+        stored = verified(tmp_path / "cache")
+        assert stored == result.manifest["calls"]["answered"]
+        assert stored <= server.seen.requests <= stored + most
+        possible = result.manifest["distributed"]["possibly_charged"]["calls"]
+        assert server.seen.answered - stored <= possible <= most
+        asked = server.seen.requests
+        alone = run({**config, "budget": {}}, run_id="alone", **options(tmp_path))
+        assert server.seen.requests == asked
+        assert tables_of(result.path) == tables_of(alone.path)
+
+
+@pytest.mark.parametrize("bound", [{"calls": 40}, {"tokens": 15_000}, {"usd": 0.015}])
+def test_no_budget_is_passed_in_sum(bound: dict[str, float], cluster: Any, server: FaultServer, tmp_path: Path) -> None:
+    config = small(server.url, budget=bound)
+    with pytest.raises(StoppedEarly, match=f"budget\\.{next(iter(bound))}"):
+        run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+    seen = server.seen
+    spent = {
+        "calls": seen.requests,
+        "tokens": seen.prompt_tokens + seen.completion_tokens,
+        "usd": (seen.prompt_tokens + 2 * seen.completion_tokens) / 1e6,
+    }
+    (name, most), *_ = bound.items()
+    assert 0.5 * most < spent[name] <= most
+    assert verified(tmp_path / "cache") == seen.answered
+
+
+def test_slots_and_rates_are_never_passed_in_sum(cluster: Any, tmp_path: Path) -> None:
+    """The server's own log of arrivals is the judge."""
+    with FaultServer(latency_s=0.02, keep_bodies=True) as server:
+        config = small(server.url, concurrency=4)
+        for name in ("aux", "gpt"):
+            config["models"][name]["rpm"] = 300
+        run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+        assert server.seen.peak_in_flight <= 4 * ENTRIES
+        models = [body["model"] for body in server.bodies]
+    for name in ("aux", "gpt"):
+        arrivals = sorted(at for at, model in zip(server.seen.times, models, strict=True) if model == name)
+        assert len(arrivals) > 10
+        for first in range(len(arrivals)):
+            for seconds in (0.5, 1.0, 2.0):
+                held = bisect_left(arrivals, arrivals[first] + seconds) - first
+                # Each worker's first request is not paced by the others'; haste on the way is worth one more.
+                assert held <= 300 * seconds / 60 + 2 * WORKERS
 
 
 CLIENT = """
@@ -136,24 +198,82 @@ run_distributed(config, client=address, run_id="d", runs_dir=folder / "runs", ca
 """
 
 
-def test_workers_stop_when_the_client_is_killed_and_the_next_session_pays_for_nothing_twice(
-    cluster: Any, tmp_path: Path
-) -> None:
-    with FaultServer(latency_s=0.2) as server:
-        config = http_config(server.url, concurrency=3)
+def test_a_killed_client_leaves_nothing_to_pay_twice(cluster: Any, tmp_path: Path) -> None:
+    """Its workers stop by themselves; resuming in one process waits for them and merges what they stored."""
+    with FaultServer(latency_s=0.05) as server:
+        config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
         arguments = [cluster.scheduler.address, json.dumps(config), str(tmp_path)]
-        client = subprocess.Popen([sys.executable, "-c", CLIENT, *arguments], cwd=Path(__file__).parents[2])
-        while server.seen.answered < 30:
-            assert client.poll() is None
-            time.sleep(0.01)
-        client.kill()
-        client.wait()
-        before, quiet_since = server.seen.requests, time.monotonic()
-        deadline = quiet_since + 60
-        while time.monotonic() - quiet_since < 3:
-            assert time.monotonic() < deadline, "the workers go on without their client"
-            if server.seen.requests != before:
-                before, quiet_since = server.seen.requests, time.monotonic()
-            time.sleep(0.05)
-        result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
-        assert stored(tmp_path / "cache") == server.seen.answered == result.manifest["calls"]["answered"]
+        client = subprocess.Popen([sys.executable, "-c", CLIENT, *arguments], cwd=ROOT)
+        try:
+            while server.seen.answered < 20:
+                assert client.poll() is None
+                time.sleep(0.01)
+        finally:
+            client.kill()
+            client.wait()
+        result = resume(tmp_path / "runs" / "d", cache_dir=tmp_path / "cache")
+        assert verified(tmp_path / "cache") == server.seen.requests == result.manifest["calls"]["answered"]
+        assert not any((tmp_path / "workers").iterdir())
+
+
+def test_ctrl_c_stops_local_workers_in_order(server: FaultServer, tmp_path: Path) -> None:
+    """A terminal sends it to every process of the group: to the workers as well."""
+    server.latency_s = 0.05
+    config = small(server.url, concurrency=2, benchmark={"preset": "embedded", "limit": 12})
+    auxeval = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+    command = [*auxeval, "run", str(write_config(tmp_path, config)), "--dask", "local:2"]
+    command += ["--run-id", "d", "--runs-dir", str(tmp_path / "runs"), "--yes"]
+    environment = {**os.environ, "AUXEVAL_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    client = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True
+    )
+    with when(lambda: server.seen.answered >= 20, lambda: os.killpg(client.pid, signal.SIGINT)):
+        _, errors = client.communicate(timeout=150)
+    assert client.returncode == 3, errors
+    assert "auxeval resume" in errors
+    assert "Traceback" not in errors
+    stored = verified(tmp_path / "cache")
+    assert 20 <= stored == server.seen.requests
+    lines = [line for line in read_calls(tmp_path / "runs" / "d" / "calls.jsonl") if line["state"] == "answered"]
+    assert len(lines) == stored
+
+
+def test_a_lost_scheduler_stops_everything_and_the_run_carries_on(tmp_path: Path) -> None:
+    where = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
+    scheduler = subprocess.Popen(
+        [*dask, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(where)], **quiet
+    )
+    worker = subprocess.Popen(
+        [*dask, "worker", "--scheduler-file", str(where), "--nworkers", "2", "--nthreads", "1", "--no-dashboard"],
+        **quiet,
+    )
+    try:
+        with FaultServer(latency_s=0.05) as server:
+            while not where.exists():
+                time.sleep(0.05)
+            with distributed.Client(scheduler_file=str(where)) as client:
+                client.wait_for_workers(2, timeout=60)
+            config = small(server.url, concurrency=2, benchmark={"preset": "embedded", "limit": 12})
+            with (
+                when(lambda: server.seen.answered >= 20, scheduler.kill),
+                pytest.raises(StoppedEarly, match="scheduler was lost"),
+            ):
+                run_distributed(config, client=str(where), run_id="d", gather_s=0.2, **options(tmp_path))
+            result = resume(tmp_path / "runs" / "d", cache_dir=tmp_path / "cache")
+            assert verified(tmp_path / "cache") == server.seen.requests == result.manifest["calls"]["answered"]
+    finally:
+        for process in (worker, scheduler):
+            process.terminate()
+            process.wait()
+
+
+def draw(payload: int, rng: np.random.Generator) -> dict[str, object]:
+    return {"payload": payload, "numbers": rng.standard_normal(3)}
+
+
+def test_studies_on_dask_give_the_serial_numbers(cluster: Any) -> None:
+    tasks = {f"task-{index}": index for index in range(20)}
+    found = map_replicates(draw, tasks, seed=3, dask=cluster.scheduler.address)
+    assert found == map_replicates(draw, tasks, seed=3)
