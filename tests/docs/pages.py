@@ -41,7 +41,7 @@ def run_page(text: str, folder: Path, embedded: EmbeddedRun) -> PageResult:
     replaced: list[tuple[int, int, list[str]]] = []
     with PageRunner(folder, embedded) as runner:
         blocks = blocks_of(text)
-        for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        for block, following in zip(blocks, [*blocks[1:], None], strict=False):
             if block.not_run is not None:
                 continue
             try:
