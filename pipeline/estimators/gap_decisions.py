@@ -142,7 +142,7 @@ def joint_gaps(
     margin: float | None = None,
     level: float = 0.95,
     draws: int = 20_000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> tuple[PairedDifference, ...]:
     """Intervals of all pairs that hold together, Holm p-values and equivalence.
 
@@ -163,7 +163,7 @@ def joint_gaps(
         raise ValueError(f"margin must be positive, got {margin!r}")
     if not fits:
         return ()
-    generator = np.random.default_rng(DEFAULT_SEED) if rng is None else rng
+    generator = np.random.default_rng(DEFAULT_SEED if rng is None else rng)
     joint = _joint_level([fit for _, _, fit in fits], level, draws, generator)
     p = np.array([_p_value(fit) for _, _, fit in fits])
     adjusted = holm(p)

@@ -129,7 +129,7 @@ def rank_sets(
     level: float = 0.95,
     fpc: float = 1.0,
     draws: int = 20_000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> tuple[RankSet, ...]:
     """Joint confidence sets for the ranks of L models on shared items.
 

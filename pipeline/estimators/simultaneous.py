@@ -74,7 +74,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def max_t_quantile(
-    covariance: FloatArray, df: float, level: float, *, draws: int = 20_000, rng: np.random.Generator
+    covariance: FloatArray, df: float, level: float, *, draws: int = 20_000, rng: np.random.Generator | int
 ) -> float:
     """Quantile of max |t_k| for statistics with this covariance matrix and a shared variance estimate on df.
 
@@ -98,6 +98,7 @@ def max_t_quantile(
     values, vectors = np.linalg.eigh(correlation)
     kept = values > 1e-10 * values[-1]
     root = vectors[:, kept] * np.sqrt(values[kept])
+    rng = np.random.default_rng(rng)
     largest = np.max(np.abs(rng.standard_normal((draws, int(kept.sum()))) @ root.T), axis=1)
     if math.isfinite(df):
         largest = largest / np.sqrt(rng.chisquare(df, size=draws) / df)
@@ -154,7 +155,7 @@ def paired_differences(
     level: float = 0.95,
     fpc: float = 1.0,
     draws: int = 20_000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> tuple[PairedDifference, ...]:
     """All L(L − 1)/2 paired differences with simultaneous intervals, Holm p-values and equivalence.
 
@@ -174,7 +175,7 @@ def paired_differences(
         level: joint coverage.
         fpc: factor on all variances, 1 − N/F where the target is a pool of F items.
         draws: simulated vectors for the quantile.
-        rng: generator of the simulation; None is ``default_rng(20261)``.
+        rng: generator or seed of the simulation; None is ``default_rng(20261)``.
 
     Returns:
         Rows in the order (0, 1), (0, 2), …, (L − 2, L − 1).
@@ -199,7 +200,7 @@ def paired_differences(
     contrasts[np.arange(len(first)), second] = -1.0
     covariance, df = _mean_covariance(array, clusters)
     spread = _difference_covariance(covariance * fpc, contrasts)
-    generator = np.random.default_rng(DEFAULT_SEED) if rng is None else rng
+    generator = np.random.default_rng(DEFAULT_SEED if rng is None else rng)
     joint = max_t_quantile(spread, df, level, draws=draws, rng=generator)
     single = float(t_quantile(df, level))
     difference = contrasts @ array.mean(axis=0)

@@ -21,7 +21,9 @@ from pipeline.estimators import (
     mean_gap,
     naive_mean,
     one_step_mean,
+    paired_differences,
     population_mean,
+    rank_sets,
 )
 
 
@@ -112,6 +114,8 @@ def test_a_seed_is_as_good_as_its_generator() -> None:
         lambda rng: one_step_mean(Y, TAU, power="cross-fit", rng=rng).to_dict(),
         lambda rng: mean_gap(Y, 1 - Y, TAU, TAU, power="cross-fit", rng=rng).to_dict(),
         lambda rng: cross_fit_tau(Y, RNG.permutation(1) + TAU[:, :, None], rng=rng).tolist(),
+        lambda rng: [row.to_dict() for row in paired_differences(TAU, rng=rng)],
+        lambda rng: [row.to_dict() for row in rank_sets(TAU, rng=rng)],
         lambda rng: comparator_profile("aug_plugin", Z, Y_NAN, S, at=[0.0], rng=rng).to_dict(),
     ]
     for call in calls:
