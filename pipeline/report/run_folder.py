@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +51,12 @@ class RunFolder:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """manifest.json."""
-        found: dict[str, Any] = json.loads(self._text("manifest.json"))
+        try:
+            found: dict[str, Any] = json.loads(self._text("manifest.json"))
+        except ValueError:
+            raise DataError(
+                f"{self.path / 'manifest.json'}: damaged; start the run again with its config.yaml"
+            ) from None
         return found
 
     @cached_property
@@ -71,9 +76,14 @@ class RunFolder:
         """estimates.json."""
         return read_estimates(self.path / "estimates.json")
 
-    def table(self, name: str) -> pl.DataFrame:
-        """One table of the run."""
-        return read_table(self.path / "tables", name)
+    def table(self, name: str, *, without: Collection[str] = ()) -> pl.DataFrame:
+        """One table of the run, or the columns of it that are not in ``without``."""
+        return read_table(self.path / "tables", name, without=without)
+
+    def forget(self) -> None:
+        """Let go of the tables that were read; they are read again when looked at."""
+        for name in ("responses", "preferences", "scores", "taus", "candidates", "signals", "call_log"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def items(self) -> pl.DataFrame:
@@ -82,13 +92,13 @@ class RunFolder:
 
     @cached_property
     def responses(self) -> pl.DataFrame:
-        """The responses table."""
-        return self.table("responses")
+        """The responses table, without the texts of chains of thought and the keys of requests."""
+        return self.table("responses", without=("reasoning", "request_key", "finish_reason"))
 
     @cached_property
     def preferences(self) -> pl.DataFrame:
         """The preferences table."""
-        return self.table("preferences")
+        return self.table("preferences", without=("request_key",))
 
     @cached_property
     def scores(self) -> pl.DataFrame:
@@ -103,12 +113,12 @@ class RunFolder:
     @cached_property
     def taus(self) -> pl.DataFrame:
         """The taus table."""
-        return self.table("taus")
+        return self.table("taus", without=("request_key",))
 
     @cached_property
     def candidates(self) -> pl.DataFrame:
         """The candidates table."""
-        return self.table("candidates")
+        return self.table("candidates", without=("request_key",))
 
     @property
     def targets(self) -> tuple[str, ...]:

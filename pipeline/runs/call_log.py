@@ -58,25 +58,38 @@ def _as_line(record: CallRecord) -> dict[str, Any]:
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Every complete line; cuts a torn last line off the file."""
+    """Every complete line of a call; the file may be one that another process writes, and is left as it is."""
     if not path.exists():
         return
-    end = 0
     with path.open("rb") as file:
         for raw in file:
             if not raw.endswith(b"\n"):
-                break
+                return
             try:
                 line = json.loads(raw)
             except ValueError:
-                end += len(raw)
                 continue
-            end += len(raw)
-            if isinstance(line, dict):
+            if isinstance(line, dict) and {"key", "stage", "state"} <= line.keys():
                 yield line
-    if end < path.stat().st_size:
-        with path.open("r+b") as file:
+
+
+def _cut_torn_tail(path: Path) -> bool:
+    """Cut off a last line that a crash left half written; whether there was one."""
+    if not path.exists():
+        return False
+    with path.open("r+b") as file:
+        end = size = file.seek(0, 2)
+        while end:
+            start = max(0, end - 65_536)
+            file.seek(start)
+            found = file.read(end - start).rfind(b"\n")
+            if found >= 0:
+                end = start + found + 1
+                break
+            end = start
+        if end < size:
             file.truncate(end)
+    return end < size
 
 
 @dataclass(slots=True)
@@ -171,11 +184,13 @@ class CallLog:
         crashed_since: where an earlier session of the run ended without a word, the time it began (UTC ISO 8601).
             A reply paid for since then may have been stored without its line; found in the cache, it is logged as
             answered, so that the run's spend is never understated.
+        torn_since: the same, for a session that seemed to end well but whose last line is torn.
     """
 
-    def __init__(self, path: Path, *, crashed_since: str | None = None) -> None:
+    def __init__(self, path: Path, *, crashed_since: str | None = None, torn_since: str | None = None) -> None:
         self._path = path
-        self._crashed_since = crashed_since
+        torn = _cut_torn_tail(path)
+        self._crashed_since = torn_since if torn and crashed_since is None else crashed_since
         self._paid: set[str] = set()
         self._settled: set[bytes] = set()
         self._failures: dict[bytes, dict[str, Any]] = {}
@@ -201,7 +216,7 @@ class CallLog:
                 self.totals.add(self._failures[identity], -1)
             self._failures[identity] = line
         else:
-            if identity in self._settled:
+            if identity in self._settled and line["state"] == "cached":
                 return False
             earlier = self._failures.pop(identity, None)
             if earlier is not None:
@@ -213,7 +228,10 @@ class CallLog:
         return True
 
     def append(self, record: CallRecord) -> None:
-        """Write one record, unless the run has it as answered already."""
+        """Write one record, unless the run has it as answered already and it comes from the cache.
+
+        A reply that was paid for again, as its entry in the cache was damaged, is a line, and money, of its own.
+        """
         line = _as_line(record)
         self.seen[line["stage"]] += 1
         if line["state"] == "cached" and self._lost_its_line(record):
@@ -223,7 +241,8 @@ class CallLog:
     def append_line(self, line: dict[str, Any]) -> None:
         """Write the line of another process's log, unless the run has this call as answered already."""
         self.seen[line["stage"]] += 1
-        self._write(line)
+        if line["state"] == "failed" or _identity(line) not in self._settled:
+            self._write(line)
 
     def _write(self, line: dict[str, Any]) -> None:
         if self._count(line):

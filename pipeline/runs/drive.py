@@ -60,7 +60,15 @@ async def collect(
         write_atomically(directory.config_file, prepared.config.to_yaml())
         manifest.start(prepared.config, {**prepared.facts(), "command": command})
         await _collect(
-            directory, prepared, manifest, cache, quiet=quiet, transports=transports, known=known, crashed=crashed
+            directory,
+            prepared,
+            manifest,
+            cache,
+            quiet=quiet,
+            transports=transports,
+            known=known,
+            crashed=crashed,
+            since=before.get("started_at"),
         )
 
 
@@ -74,8 +82,12 @@ async def _collect(
     transports: Mapping[str, Transport] | None,
     known: Mapping[str, Mapping[str, Any]] | None,
     crashed: str | None,
+    since: str | None,
 ) -> None:
-    with CallLog(directory.calls_file, crashed_since=crashed) as log, RowSpool(directory.spool) as spool:
+    with (
+        CallLog(directory.calls_file, crashed_since=crashed, torn_since=since) as log,
+        RowSpool(directory.spool) as spool,
+    ):
         absorb_shards(shards_folder(cache.directory.parent / "workers", directory, prepared), cache, log)
         gateway = Gateway(
             prepared.specs,
