@@ -23,7 +23,7 @@ from pipeline.benchmark import draw_labeled, load_benchmark
 from pipeline.collection.collector import Collector
 from pipeline.collection.prompts import load_prompts
 from pipeline.collection.rows import Row
-from pipeline.config import parse_config
+from pipeline.config import RunConfig, parse_config
 from pipeline.models.types import Answered, CallLabel, Message, Outcome, Reply, ReplySchema, Request, Usage
 
 REPLIES = {
@@ -55,22 +55,32 @@ class InMemory:
         return Answered(request, "0" * 64, Reply(text, "stop", "ok", Usage()), cached=False)
 
 
+def overhead_config(path: Path, estimate: str) -> RunConfig:
+    """One target on the items of a file, the anchors of a LACE run."""
+    anchors = {level: f"sim/{level}" for level in ("weak", "medium", "strong")}
+    return parse_config(
+        {
+            "roles": {"targets": ["sim/target"], "judge": "sim/judge", "anchors": anchors},
+            "estimate": [estimate],
+            "benchmark": {"preset": "custom", "path": str(path), "grading": "numeric"},
+        }
+    )
+
+
+def write_items(path: Path, items: int) -> None:
+    """So many questions, each with its answer."""
+    with path.open("w") as file:
+        for k in range(items):
+            question = f"What is one more than {k}? " + "Think about it. " * 10
+            file.write(json.dumps({"id": f"item-{k}", "question": question, "gold": str(k + 1)}) + "\n")
+
+
 def one_size(items: int, estimate: str) -> dict[str, float]:
     """Collect once; CPU seconds and peak memory."""
-    anchors = {level: f"sim/{level}" for level in ("weak", "medium", "strong")}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "items.jsonl"
-        with path.open("w") as file:
-            for k in range(items):
-                question = f"What is one more than {k}? " + "Think about it. " * 10
-                file.write(json.dumps({"id": f"item-{k}", "question": question, "gold": str(k + 1)}) + "\n")
-        config = parse_config(
-            {
-                "roles": {"targets": ["sim/target"], "judge": "sim/judge", "anchors": anchors},
-                "estimate": [estimate],
-                "benchmark": {"preset": "custom", "path": str(path), "grading": "numeric"},
-            }
-        )
+        write_items(path, items)
+        config = overhead_config(path, estimate)
         started = time.process_time()
         benchmark = load_benchmark(config.benchmark, 0)
         loaded = time.process_time()
@@ -80,7 +90,7 @@ def one_size(items: int, estimate: str) -> dict[str, float]:
             nonlocal rows
             rows += 1
 
-        labeled = draw_labeled(benchmark, 50, 0)
+        labeled = draw_labeled(benchmark, min(50, items), 0)
         asyncio.run(Collector(config, benchmark, labeled, asker, load_prompts(), sink).run())
         ended = time.process_time()
     return {

@@ -29,6 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
+from benchmarks.growth_plot import HEAD, Point, draw, exponents, line  # noqa: E402
+
 SIGNALS = ("judge", "weak", "medium", "strong", "confidence", "disagreement")
 PART = 500_000
 LABELS, POINTS = 500, 20
@@ -123,55 +125,11 @@ def one(case: str, size: int, folder: Path) -> None:
     print(json.dumps({**took, "peak": peak_mb(), "extra": peak_mb() - before}))
 
 
-def measure(case: str, size: int, folder: Path) -> dict[str, float]:
+def measure(case: str, size: int, folder: Path) -> Point:
     """One case in a process of its own."""
     program = [sys.executable, __file__, "--one", case, str(size), str(folder)]
     done = subprocess.run(program, capture_output=True, text=True, check=True, cwd=ROOT)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
-
-
-def exponent(sizes: list[int], values: list[float]) -> float:
-    """Slope of log value on log size."""
-    return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
-
-
-def plot(path: Path, found: dict[str, list[tuple[int, dict[str, float]]]]) -> None:
-    """CPU time and peak memory against size, both logarithmic, as SVG."""
-    width, height, left = 360, 260, 60
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * (width + left)} {height + 70}"'
-        ' font-family="sans-serif" font-size="11">'
-    ]
-    colours = dict(zip(CASES, ("#1b6ca8", "#c0392b", "#2e8b57"), strict=True))
-    for panel, (key, title) in enumerate((("cpu", "CPU seconds"), ("peak", "peak memory, MB"))):
-        points = [(size, values[key]) for rows in found.values() for size, values in rows]
-        xs, ys = ([math.log10(max(v, 1e-3)) for v in axis] for axis in zip(*points, strict=True))
-        low_x, high_x = math.floor(min(xs)), math.ceil(max(xs))
-        low_y, high_y = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
-        base = panel * (width + left) + left
-
-        def place(size: float, value: float) -> tuple[float, float]:
-            x = base + (math.log10(size) - low_x) / (high_x - low_x) * (width - 20)  # noqa: B023
-            return x, 30 + (high_y - math.log10(max(value, 1e-3))) / (high_y - low_y) * height  # noqa: B023
-
-        parts.append(f'<text x="{base}" y="18" font-weight="bold">{title} against size</text>')
-        for power in range(low_y, high_y + 1):
-            x, y = place(10.0**low_x, 10.0**power)
-            parts.append(f'<path d="M{x:.1f} {y:.1f}h{width - 20}" stroke="#ddd"/>')
-            parts.append(f'<text x="{x - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g}</text>')
-        for power in range(low_x, high_x + 1):
-            x, y = place(10.0**power, 10.0**low_y)
-            parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">1e{power}</text>')
-        for number, (case, rows) in enumerate(found.items()):
-            dots = [place(size, values[key]) for size, values in rows]
-            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in dots)
-            parts.append(f'<polyline points="{line}" fill="none" stroke="{colours[case]}" stroke-width="1.5"/>')
-            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colours[case]}"/>' for x, y in dots]
-            if panel == 0:
-                name = f'fill="{colours[case]}">{CASES[case][0]}</text>'
-                parts.append(f'<text x="{left + number * 270}" y="{height + 64}" {name}')
-    path.write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
+    return Point(size, **json.loads(done.stdout))
 
 
 def main() -> None:
@@ -187,26 +145,19 @@ def main() -> None:
         one(given.one[0], int(given.one[1]), Path(given.one[2]))
         return
     sizes = {"lace": given.rows, "bon": given.prompts, "gaps": given.models}
-    found: dict[str, list[tuple[int, dict[str, float]]]] = {}
-    print(f"{'case':<42} {'size':>10} {'CPU s':>8} {'wall s':>8} {'peak MB':>8} {'extra MB':>8}")
+    found: dict[str, list[Point]] = {}
+    print(HEAD)
     for case, (title, _) in CASES.items():
-        found[case] = []
+        found[title] = []
         for size in sizes[case]:
             with tempfile.TemporaryDirectory() as name:
                 if case == "lace":
                     measure(WRITE, size, Path(name))
-                took = measure(case, size, Path(name))
-            found[case].append((size, took))
-            print(
-                f"{title:<42} {size:>10} {took['cpu']:8.2f} {took['wall']:8.2f} {took['peak']:8.0f}"
-                f" {took['extra']:8.0f}",
-                flush=True,
-            )
-        if len(sizes[case]) > 1:
-            time_of, memory_of = (exponent(sizes[case], [v[key] for _, v in found[case]]) for key in ("cpu", "peak"))
-            print(f"  exponents: CPU time {time_of:.2f}, peak memory {memory_of:.2f}")
+                found[title].append(measure(case, size, Path(name)))
+            print(line(title, found[title][-1]), flush=True)
+        print(exponents(found[title]), flush=True)
     if given.plot is not None:
-        plot(given.plot, found)
+        draw(given.plot, found)
 
 
 if __name__ == "__main__":
