@@ -1,15 +1,17 @@
 """The collector against its peers: CPU, throughput and calls in flight of one client each, side by side in one run.
 
-    python benchmarks/collector.py [--prompts 2000] [--rounds 3] [--inspect PYTHON]
+    python benchmarks/collector.py [--prompts 2000] [--rounds 3] [--inspect PYTHON] [--only "bare aiohttp" ...]
 
 Every client runs in a process of its own (imports included in its CPU seconds) against a server in another process with
-50 ms latency, at concurrency 256, with distinct prompts. ``--inspect`` names a Python that has inspect-ai installed.
+50 ms latency, at concurrency 256, with distinct prompts. ``--inspect`` names a Python that has inspect-ai
+installed, this one where it has it. Figures are medians over the rounds, with the least and the most CPU seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import os
 import resource
@@ -72,6 +74,20 @@ async def bare_litellm(url: str, calls: int, folder: str) -> None:
         )  # fmt: skip
 
     await bounded(calls, one)
+
+
+async def openai_sdk(url: str, calls: int, folder: str) -> None:
+    """The SDK of OpenAI, its retries off."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+
+        async def one(i: int) -> None:
+            await client.chat.completions.create(
+                model="x", messages=[{"role": "user", "content": prompt(i)}], temperature=0.7, max_tokens=200
+            )
+
+        await bounded(calls, one)
 
 
 def transport_client(name: str) -> Callable[[str, int, str], Awaitable[None]]:
@@ -154,6 +170,7 @@ async def collector(url: str, calls: int, folder: str) -> None:
 
 CLIENTS: dict[str, Callable[[str, int, str], Awaitable[None]]] = {
     "bare aiohttp": bare_aiohttp,
+    "openai SDK": openai_sdk,
     "direct transport": transport_client("direct"),
     "gateway, direct": gateway_client("direct"),
     "gateway, direct, cached": gateway_client("direct"),
@@ -239,6 +256,7 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--inspect", help="a Python with inspect-ai")
+    parser.add_argument("--only", nargs="+", choices=tuple(CLIENTS), default=tuple(CLIENTS))
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -246,55 +264,63 @@ def main() -> None:
         url, calls, folder = options.rest
         client_main(options.client, url, int(calls), folder)
         return
+    inspect = options.inspect or (sys.executable if importlib.util.find_spec("inspect_ai") else None)
     found: dict[str, list[dict[str, Any]]] = {}
     for _ in range(options.rounds):
         port = free_port()
         with tempfile.TemporaryDirectory() as base:
-            commands = {name: [sys.executable, __file__, "--client", name, "URL"] for name in CLIENTS}
+            commands = {name: [sys.executable, __file__, "--client", name, "URL"] for name in options.only}
             for name, command in commands.items():
                 folder = f"{base}/{name.removesuffix(', cached')}"
                 Path(folder).mkdir(exist_ok=True)
                 found.setdefault(name, []).append(measure([*command, str(options.prompts), folder], folder, port))
                 print(name, json.dumps(found[name][-1]), file=sys.stderr, flush=True)
-            for name in ("Inspect", "Inspect, cached") if options.inspect else ():
-                command = [
-                    options.inspect,
-                    "-c",
-                    INSPECT,
-                    "URL",
-                    str(options.prompts),
-                    base,
-                    name,
-                    str(Path(__file__).parent),
-                ]
+            for name in ("Inspect", "Inspect, cached") if inspect else ():
+                command = [inspect, "-c", INSPECT, "URL", str(options.prompts), base, name, str(Path(__file__).parent)]
                 found.setdefault(name, []).append(measure(command, base, port))
                 print(name, json.dumps(found[name][-1]), file=sys.stderr, flush=True)
     report(found, options.prompts)
 
 
+RATIOS = (
+    ("litellm / direct, transport alone", "litellm transport", "direct transport", ">= 8"),
+    ("litellm / direct, through the gateway", "gateway, litellm", "gateway, direct", ">= 4"),
+    ("openai SDK / gateway, direct", "openai SDK", "gateway, direct", ""),
+    ("Inspect / collector", "Inspect", "collector, direct", ""),
+    ("Inspect cached / collector cached", "Inspect, cached", "collector, direct, cached", ">= 25"),
+)
+SHARES = (
+    ("gateway on top of bare litellm", "gateway, litellm", "bare litellm", "<= 1"),
+    ("gateway on top of its litellm transport", "gateway, litellm", "litellm transport", ""),
+)
+
+
 def report(found: dict[str, list[dict[str, Any]]], prompts: int) -> None:
-    """The table and the ratios that matter."""
-    median = {
-        name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()
-    }
+    """The table and the ratios that matter, round by round."""
     print(
-        f"{'client':28}{'CPU s':>8}{'ms/call':>9}{'wall s':>8}{'RSS MiB':>9}{'requests':>10}{'in flight':>11}  litellm"
+        f"{'client':28}{'CPU s':>8}{'(least–most)':>18}{'ms/call':>9}{'wall s':>8}{'RSS MiB':>9}{'requests':>10}"
+        f"{'in flight':>11}  litellm"
     )
-    for name, row in median.items():
+    for name, runs in found.items():
+        row = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+        spread = f"({min(run['cpu_s'] for run in runs):.2f}–{max(run['cpu_s'] for run in runs):.2f})"
         print(
-            f"{name:28}{row['cpu_s']:8.2f}{1e3 * row['cpu_s'] / prompts:9.2f}{row['wall_s']:8.1f}{row['rss_mib']:9.0f}"
-            f"{row['requests']:10.0f}{row['peak']:11.0f}  {'imported' if row['litellm'] else '-'}"
+            f"{name:28}{row['cpu_s']:8.2f}{spread:>18}{1e3 * row['cpu_s'] / prompts:9.2f}{row['wall_s']:8.1f}"
+            f"{row['rss_mib']:9.0f}{row['requests']:10.0f}{row['peak']:11.0f}  {'imported' if row['litellm'] else '-'}"
         )
-    cpu = {name: row["cpu_s"] for name, row in median.items()}
-    print(f"\non top of bare litellm: {1e3 * (cpu['gateway, litellm'] - cpu['bare litellm']) / prompts:.2f} ms/call")
-    print(f"gateway on top of its litellm transport: "
-          f"{1e3 * (cpu['gateway, litellm'] - cpu['litellm transport']) / prompts:.2f} ms/call")  # fmt: skip
-    print(f"litellm / direct, transport alone: {cpu['litellm transport'] / cpu['direct transport']:.1f}x CPU")
-    print(f"litellm / direct, through the gateway: {cpu['gateway, litellm'] / cpu['gateway, direct']:.1f}x CPU")
-    if "Inspect, cached" in cpu:
-        print(
-            f"Inspect cached / collector cached: {cpu['Inspect, cached'] / cpu['collector, direct, cached']:.1f}x CPU"
-        )
+    if "Inspect" not in found:
+        print("Inspect AI: absent here (extra bench)")
+    print()
+    for title, first, second, wanted in (*SHARES, *RATIOS):
+        if first in found and second in found:
+            pairs = [(a["cpu_s"], b["cpu_s"]) for a, b in zip(found[first], found[second], strict=True)]
+            if (title, first, second, wanted) in SHARES:
+                values, unit = [1e3 * (a - b) / prompts for a, b in pairs], " ms/call"
+            else:
+                values, unit = [a / b for a, b in pairs], "x CPU"
+            middle, low, high = statistics.median(values), min(values), max(values)
+            text = f"{title}: {middle:.2f}{unit} ({low:.2f}–{high:.2f})"
+            print(f"{text}, wanted {wanted}" if wanted else text)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,10 @@ _COLLECTING = (
     "pipeline.benchmark.readers",
 )  # fmt: skip
 _TABLES = ("polars", "pipeline.runs.drive", "pipeline.tables.signals", "collector_overhead", "pipeline.runs.frames")
+_REPLAYING = (
+    *_TABLES, "jinja2", "diskcache", "pipeline.benchmark.loading", "pipeline.runs.prompt_texts",
+    "pipeline.runs.replay", "pipeline.report.page", "pipeline.estimators.lace",
+)  # fmt: skip
 CASES = {
     "live": Case("collection over HTTP, direct, items", nothing, collect, _COLLECTING,
                  (20, 60), (100, 1_000, 5_000), (100, 1_000, 10_000), server=True),
@@ -194,7 +198,7 @@ CASES = {
     "report": Case("building the report, items", grow_run, build_report, ("pipeline.report.page", "polars"),
                    (100, 200), (200, 2_000), (200, 2_000, 20_000)),
     "replay": Case("replaying a LACE run, items", record_run, replay_run,
-                   (*_TABLES, "jinja2", "diskcache", "pipeline.benchmark.loading", "pipeline.runs.prompt_texts", "pipeline.runs.replay", "pipeline.report.page", "pipeline.estimators.lace"),
+                   _REPLAYING,
                    (8, 16), (20, 100, 400), (20, 100, 500, 2_000), server=True),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Speed of LACE against the bare NumPy floor, loops and glide's MultiPPI, all in one run.
+"""Speed of LACE against the bare NumPy floor, loops and a straightforward PPCI, all in one run.
 
     python benchmarks/lace.py [--repeats 7]
 
@@ -31,7 +31,6 @@ from pipeline.estimators import (
     lace_profile,
     lace_profile_from_pool,
     lace_profile_splits,
-    prepare_signals,
 )
 
 FloatArray = NDArray[np.float64]
@@ -50,7 +49,7 @@ def main() -> None:
     large(repeats)
     many_draws(repeats)
     many_models()
-    against_glide(repeats)
+    against_ppci(repeats)
 
 
 def line(name: str, seconds: float, reference: float | None = None, wanted: str = "") -> None:
@@ -191,29 +190,40 @@ def many_models() -> None:
     line(f"gap of one of {pairs} pairs, M=5000, shared moments; reference: alone", fast, one)
 
 
-def against_glide(repeats: int) -> None:
-    """glide's MultiPPI for the mean, where it is installed."""
-    try:
-        from glide.estimators import MultiPPIMeanEstimator
-    except ImportError:
-        print("glide MultiPPI: not installed (extra bench, Python >= 3.12)")
-        return
-    estimator = MultiPPIMeanEstimator()
-    for rows in (1_319, 10_000, 100_000):
-        _, y, signals = draw(rows, 200)
-        prepared = prepare_signals(signals)
-        name = f"mean, M={rows}, n=200"
+def against_ppci(repeats: int) -> None:
+    """A profile of 20 points against PPCI as one writes it down: per point, fold and λ of the L-curve one solve."""
+    z, y, signals = draw(500, 100)
+    at = np.linspace(*np.quantile(z, (0.05, 0.95)), POINTS)
+    ours, theirs = alternate(
+        lambda: lace_profile(z, y, signals, at=at), lambda: _plain_ppci(z, y, signals[:, 0], at), min(repeats, 2)
+    )
+    line("profile of 20 points, M=500; reference: straightforward PPCI", ours, theirs, "<= 0.01")
 
-        def theirs() -> object:
-            return estimator.estimate(y, signals)  # noqa: B023
 
-        fixed = lambda: lace_mean(y, signals)  # noqa: B023, E731
-        line(f"{name}; reference: glide MultiPPI", *alternate(fixed, theirs, repeats))
-        adaptive = lambda: lace_mean(y, prepared, adapt="average", learner=None)  # noqa: B023, E731
-        wanted = "<= 0.33" if rows >= 10_000 else ""
-        line(f"{name}, adaptive, prepared; reference: glide MultiPPI", *alternate(adaptive, theirs, repeats), wanted)
-        whole = lambda: lace_mean(y, signals, adapt="average", learner=None)  # noqa: B023, E731
-        line(f"{name}, adaptive, unprepared; reference: glide MultiPPI", *alternate(whole, theirs, repeats))
+def _plain_ppci(z: FloatArray, y: FloatArray, prediction: FloatArray, at: FloatArray) -> FloatArray:
+    scale, labeled = z.std(), np.isfinite(y)
+    halves = np.arange(len(z)) % 2
+
+    def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
+        distance = np.sqrt(5.0) * np.abs(a[:, None] - b) / scale
+        return np.asarray((1.0 + distance + distance**2 / 3.0) * np.exp(-distance))
+
+    values = []
+    for point in at:
+        weights = np.empty(len(z))
+        for half in (0, 1):
+            fitted, used = halves != half, halves == half
+            right = kernel(z[fitted], np.array([point]))[:, 0]
+            tried = []
+            for ridge in np.logspace(-6, 1, 25):
+                matrix = kernel(z[fitted], z[fitted])
+                solution = np.linalg.solve(matrix + ridge * np.eye(len(right)), right)
+                residual, size = np.linalg.norm(matrix @ solution - right), np.linalg.norm(solution)
+                tried.append((float(residual * size), solution))
+            weights[used] = kernel(z[used], z[fitted]) @ min(tried, key=lambda pair: pair[0])[1]
+        gap = np.mean(weights[labeled] * (y[labeled] - prediction[labeled])) + np.mean(weights * prediction)
+        values.append(gap / np.mean(weights))
+    return np.array(values)
 
 
 if __name__ == "__main__":

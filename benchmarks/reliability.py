@@ -151,13 +151,17 @@ async def one_case(case: Case, transport: str, calls: int) -> dict[str, Any]:
     }
 
 
-async def matrix(calls: int) -> list[dict[str, Any]]:
-    """Every case over both transports."""
+async def matrix(calls: int, transports: tuple[str, ...], brief: bool) -> list[dict[str, Any]]:
+    """Every case over the transports."""
     rows = []
-    for transport in ("direct", "litellm"):
+    for transport in transports:
         for case in CASES:
             rows.append(await one_case(case, transport, calls))
-            print(json.dumps(rows[-1]), flush=True)
+            if not brief:
+                print(json.dumps(rows[-1]), flush=True)
+    if brief:
+        lost, repeated = (sum(row[key] for row in rows) for key in ("lost", "repeated"))
+        print(f"{len(rows)} faults, {calls} calls each, {', '.join(transports)}: {lost} lost, {repeated} repeated")
     return rows
 
 
@@ -284,6 +288,8 @@ def main() -> None:
     parser.add_argument("--crash", type=Path, default=ROOT / "docs" / "studies" / "crash.json")
     parser.add_argument("--rows", type=Path, default=ROOT / "docs" / "studies" / "reliability.json")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "reliability.md")
+    parser.add_argument("--transports", nargs="+", default=["direct", "litellm"])
+    parser.add_argument("--brief", action="store_true", help="print sums of the matrix, not its rows")
     options = parser.parse_args()
     logging.getLogger("pipeline").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pydantic")
@@ -292,7 +298,10 @@ def main() -> None:
         kept["soak"] = asyncio.run(soak(options.soak))
         print(json.dumps(kept["soak"]), flush=True)
     if options.calls:
-        kept |= {"matrix": asyncio.run(matrix(options.calls)), "calls": options.calls}
+        kept |= {
+            "matrix": asyncio.run(matrix(options.calls, tuple(options.transports), options.brief)),
+            "calls": options.calls,
+        }
     options.rows.write_text(json.dumps(kept, indent=0) + "\n", encoding="ascii")
     rows, soaked = kept.get("matrix", []), kept.get("soak")
     crashed = json.loads(options.crash.read_text(encoding="ascii")) if options.crash.exists() else None

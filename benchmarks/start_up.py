@@ -1,8 +1,9 @@
-"""CPU seconds and peak memory of starting up: the command's help, an estimate on 1,000 rows, LiteLLM's import.
+"""CPU seconds and peak memory of starting up: the command, an estimate on 1,000 rows, imports of LiteLLM and peers.
 
     python benchmarks/start_up.py [--rounds 5]
 
-Every command runs in a process of its own, the commands in turn, so that all of them see the same machine.
+Peers that are not installed are left out. Every command runs in a process of its own, the commands in turn, so that all
+of them see the same machine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +28,20 @@ def tell():
     print(use.ru_utime + use.ru_stime, peak, file=sys.stderr)
 atexit.register(tell)
 """
+PEERS = {
+    "import inspect_ai": ("inspect_ai", "import inspect_ai"),
+    "inspect --help": (
+        "inspect_ai",
+        "import sys; sys.argv[1:] = ['--help']; from inspect_ai._cli.main import main; main()",
+    ),
+    "import glide.estimators": ("glide", "import glide.estimators"),
+    "import ppi_py": ("ppi_py", "import ppi_py"),
+    "import doubleml": ("doubleml", "import doubleml"),
+    "import evalica": ("evalica", "import evalica"),
+    "import evalstats": ("evalstats", "import evalstats"),
+    "import truescore": ("truescore", "import truescore"),
+    "import cje": ("cje", "import cje"),
+}
 
 
 def write_rows(path: Path, rows: int) -> None:
@@ -66,7 +82,9 @@ def main() -> None:
             "python -c pass": ("", (), ""),
             "auxeval --help": (_CLI, ("--help",), "<= 0.3"),
             "auxeval estimate, 1,000 rows": (_CLI, (*estimate, "--out", str(Path(folder) / "out")), "<= 4"),
+            "import lace_mean": ("from pipeline.estimators import lace_mean", (), ""),
             "import litellm": ("import litellm", (), ""),
+            **{name: (program, (), "") for name, (module, program) in PEERS.items() if find_spec(module) is not None},
         }
         measured: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
         for _ in range(rounds):
