@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.best_of_n_population import population_mean
+from pipeline.estimators.best_of_n_population import unit_moments
 from pipeline.estimators.best_of_n_weights import check_integer, rank_weights
-from pipeline.estimators.intervals import t_quantile, wilson_interval
+from pipeline.estimators.intervals import check_level, t_quantile, wilson_interval
 from pipeline.estimators.results import Estimate
 
 __all__ = ["pass_at_k", "pass_at_k_mean"]
@@ -61,21 +61,16 @@ def pass_at_k_mean(
     samples = _integers(n, "n")
     if samples.shape not in ((), counts.shape):
         raise ValueError(f"n must be a number or have shape {counts.shape}, got {samples.shape}")
-    if (counts < 0).any() or (counts > samples).any():
+    if counts.min() < 0 or (counts.max() > samples if samples.ndim == 0 else (counts > samples).any()):
         raise ValueError("correct must lie in 0..n for every item")
+    level = check_level(level)
     values = _item_values(counts, samples, k)
-    mean = population_mean(values, clusters=clusters, level=level)
-    low, high = _interval(mean)
-    return Estimate(
-        mean.value,
-        mean.se,
-        low,
-        high,
-        mean.level,
-        mean.n,
-        "pass_at_k",
-        {**mean.diagnostics, "k": k, "interval": "wilson"},
-    )
+    mean, se, sd, units = unit_moments(values, clusters)
+    low, high = _interval(mean, se, units, level)
+    diagnostics: dict[str, Any] = {
+        "prompts": units, "pools": len(values), "sd": sd, "interval": "wilson", "df": units - 1, "k": k,
+    }  # fmt: skip
+    return Estimate(mean, se, low, high, level, units, "pass_at_k", diagnostics)
 
 
 def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> NDArray[np.float64]:
@@ -89,12 +84,12 @@ def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> NDArray
     return values
 
 
-def _interval(mean: Estimate) -> tuple[float, float]:
-    share = min(max(mean.value, 0.0), 1.0)
+def _interval(mean: float, se: float, units: int, level: float) -> tuple[float, float]:
+    share = min(max(mean, 0.0), 1.0)
     spread = share * (1.0 - share)
-    quantile = float(t_quantile(mean.n - 1, mean.level))
-    agree = mean.se <= _ROUNDING or spread <= _ROUNDING
-    size = float(mean.n) if agree else spread / mean.se**2
+    quantile = float(t_quantile(units - 1, level))
+    agree = se <= _ROUNDING or spread <= _ROUNDING
+    size = float(units) if agree else spread / se**2
     low, high = wilson_interval(share, size, quantile)
     return float(low), float(high)
 
@@ -111,7 +106,7 @@ def _check_k(k: int, samples: int) -> int:
 def _integers(values: ArrayLike, name: str) -> NDArray[Any]:
     array: NDArray[Any] = np.asarray(values)
     if array.dtype.kind in "iu":
-        return array.astype(np.int64)
+        return array.astype(np.int64, copy=False)
     if array.dtype.kind == "b" or (array.dtype.kind == "f" and np.isfinite(array).all() and (array % 1 == 0).all()):
         return array.astype(np.int64)
     raise TypeError(f"{name} must be integers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile
 from pipeline.estimators.results import Estimate
 
-__all__ = ["paired_difference", "population_mean"]
+__all__ = ["paired_difference", "population_mean", "unit_moments"]
 
 FloatArray = NDArray[np.float64]
 
@@ -73,42 +74,70 @@ def _mean(
     level = check_level(level)
     if interval not in ("z", "t"):
         raise ValueError(f'interval must be "z" or "t", got {interval!r}')
-    share = _weights(weights, len(values))
-    units, share = _units(values, clusters, share)
-    units, share = units[share > 0.0], share[share > 0.0]  # a prompt without weight is not a unit
-    count = len(units)
-    if count < 2:
-        raise ValueError("at least 2 prompts with a positive weight are needed: one gives no standard error")
-    share = share / share.sum()
-    deviations = units - units[0]
-    centre = float(units[0] + share @ deviations)
-    deviations = deviations - share @ deviations
-    se = float(np.sqrt(count / (count - 1) * np.sum((share * deviations) ** 2)))
+    centre, se, sd, count = unit_moments(values, clusters, weights)
     quantile = normal_quantile(level) if interval == "z" else float(t_quantile(count - 1, level))
     diagnostics: dict[str, Any] = {
         "prompts": count,
         "pools": len(values),
-        "sd": float(np.sqrt(np.sum(share * deviations**2) * count / (count - 1))),
+        "sd": sd,
         "interval": interval,
         "df": count - 1,
     }
     return Estimate(centre, se, centre - quantile * se, centre + quantile * se, level, count, method, diagnostics)
 
 
-def _units(values: FloatArray, clusters: ArrayLike | None, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """One value and one weight per prompt."""
+def unit_moments(
+    values: FloatArray, clusters: ArrayLike | None, weights: ArrayLike | None = None
+) -> tuple[float, float, float, int]:
+    """Mean of finite (P,) values over prompts, its standard error, the standard deviation, the number of prompts."""
+    units, share = _units(values, clusters, None if weights is None else _weights(weights, len(values)))
+    count = len(units)
+    if count < 2:
+        raise ValueError("at least 2 prompts with a positive weight are needed: one gives no standard error")
+    deviations = units - units[0]
+    if share is None:
+        centre, se, sd = _equal_moments(deviations)
+    else:
+        centre, se, sd = _weighted_moments(deviations, share / share.sum())
+    return centre + float(units[0]), se, sd, count
+
+
+def _equal_moments(deviations: FloatArray) -> tuple[float, float, float]:
+    """Mean, its standard error and the standard deviation of units that count equally."""
+    count = len(deviations)
+    centre = float(deviations.sum()) / count
+    deviations = deviations - centre
+    variance = float(deviations @ deviations) / (count - 1)
+    return centre, math.sqrt(variance / count), math.sqrt(variance)
+
+
+def _weighted_moments(deviations: FloatArray, share: FloatArray) -> tuple[float, float, float]:
+    """The same under weights that sum to one; the standard error is the linearised one."""
+    ratio = len(share) / (len(share) - 1)
+    centre = float(share @ deviations)
+    deviations = deviations - centre
+    se = float(np.sqrt(ratio * np.sum((share * deviations) ** 2)))
+    return centre, se, float(np.sqrt(ratio * np.sum(share * deviations**2)))
+
+
+def _units(
+    values: FloatArray, clusters: ArrayLike | None, share: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """One value per prompt, and its weight or None where prompts count equally."""
     if clusters is None:
-        return values, share
+        if share is None:
+            return values, None
+        weighed = share > 0.0  # a prompt without weight is not a unit
+        return values[weighed], share[weighed]
     index, count = cluster_index(clusters, len(values))
+    share = np.ones(len(values)) if share is None else share
     totals = np.bincount(index, weights=share, minlength=count)
     if (totals <= 0.0).any():
         raise ValueError("the weights of every prompt's pools must have a positive sum")
-    return np.bincount(index, weights=share * values, minlength=count) / totals, np.ones(count)
+    return np.bincount(index, weights=share * values, minlength=count) / totals, None
 
 
-def _weights(weights: ArrayLike | None, count: int) -> FloatArray:
-    if weights is None:
-        return np.ones(count)
+def _weights(weights: ArrayLike, count: int) -> FloatArray:
     share = as_floats(weights, "weights")
     if share.shape != (count,):
         raise ValueError(f"weights must have shape ({count},), got {share.shape}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
@@ -25,8 +27,11 @@ def normal_quantile(level: float) -> float:
 
 def t_quantile(df: ArrayLike, level: float) -> FloatArray:
     """Two-sided Student t quantile, element by element; the normal quantile where ``df`` is infinite."""
-    degrees = np.asarray(df, dtype=np.float64)
     probability = 0.5 + check_level(level) / 2.0
+    single: bool = isinstance(df, int)
+    if single:
+        return np.asarray(stdtrit(df, probability))
+    degrees = np.asarray(df, dtype=np.float64)
     finite = np.isfinite(degrees)
     quantile = stdtrit(np.where(finite, degrees, 1.0), probability)
     return np.asarray(np.where(finite | np.isnan(degrees), quantile, ndtri(probability)), dtype=np.float64)
@@ -50,10 +55,15 @@ def wilson_interval(p: ArrayLike, n: ArrayLike, quantile: ArrayLike) -> tuple[Fl
     Returns:
         (low, high), both inside [0, 1].
     """
-    share = np.asarray(p, dtype=np.float64)
-    count = np.asarray(n, dtype=np.float64)
-    square = np.asarray(quantile, dtype=np.float64) ** 2
+    share, count = _numbers(p), _numbers(n)
+    square = _numbers(quantile) ** 2
     denominator = 1.0 + square / count
     centre = (share + square / (2.0 * count)) / denominator
     half = np.sqrt(square) * np.sqrt(share * (1.0 - share) / count + square / (4.0 * count**2)) / denominator
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+    low, high = np.maximum(centre - half, 0.0), np.maximum(centre + half, 0.0)
+    return np.minimum(low, 1.0), np.minimum(high, 1.0)
+
+
+def _numbers(values: ArrayLike) -> Any:
+    """Values as float64; a single one as a NumPy scalar, whose arithmetic costs less than an array's."""
+    return np.float64(values) if isinstance(values, float) else np.asarray(values, dtype=np.float64)
