@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, print_json, print_table, runs_dir_option
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("first", metavar="RUN")
-@click.argument("second", metavar="RUN")
+@click.argument("first", metavar="RUN", shell_complete=offer_runs)
+@click.argument("second", metavar="RUN", shell_complete=offer_runs)
 @runs_dir_option
 @json_option
 def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:

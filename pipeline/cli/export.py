@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=offer_runs)
 @click.argument("cassette", type=click.Path(dir_okay=False, path_type=Path))
 @runs_dir_option
 @json_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import console, json_option, print_json, runs_dir_option
 from pipeline.cli.table_options import column_options, column_roles, estimate_command
 from pipeline.errors import InputError
@@ -25,7 +26,7 @@ def command() -> None:
 
 
 @command.command("export")
-@click.argument("source", metavar="RUN|TABLE")
+@click.argument("source", metavar="RUN|TABLE", shell_complete=offer_runs)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("-n", "--labels", type=int, help="How many items to draw (default: 50, or all that are left).")
 @click.option(
@@ -72,7 +73,7 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
 
 
 @command.command("import")
-@click.argument("source", metavar="RUN|TABLE")
+@click.argument("source", metavar="RUN|TABLE", shell_complete=offer_runs)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
 @json_option

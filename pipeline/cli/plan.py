@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, print_json, print_table, print_text, runs_dir_option
 from pipeline.cli.table_options import column_options
 
@@ -20,7 +21,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("source", metavar="CONFIG|RUN|TABLE")
+@click.argument("source", metavar="CONFIG|RUN|TABLE", shell_complete=offer_runs)
 @click.option("--half-width", "width", type=float, metavar="W", help="Wanted half-width of the interval, in (0, 1).")
 @click.option("--limit", type=int, metavar="N", help="CONFIG: plan for only N items.")
 @click.option(

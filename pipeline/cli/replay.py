@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, runs_dir_option
 from pipeline.cli.run import invocation, show_result
 
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("source", metavar="RUN|CASSETTE")
+@click.argument("source", metavar="RUN|CASSETTE", shell_complete=offer_runs)
 @click.option("--out", metavar="DIR", help="Directory of the new run (default: RUN-replay).")
 @runs_dir_option
 @json_option

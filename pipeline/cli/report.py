@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=offer_runs)
 @runs_dir_option
 @json_option
 def command(run: str, runs_dir: str, as_json: bool) -> None:

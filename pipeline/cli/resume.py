@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, runs_dir_option
 from pipeline.cli.run import budget_option, interrupts_explained, invocation, quiet_option, show_result
 
@@ -11,7 +12,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=offer_runs)
 @runs_dir_option
 @budget_option
 @quiet_option

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.completion import offer_commands
 from pipeline.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("words", metavar="[COMMAND]", nargs=-1)
+@click.argument("words", metavar="[COMMAND]", nargs=-1, shell_complete=offer_commands)
 @json_option
 def command(words: tuple[str, ...], as_json: bool) -> None:
     """Print the JSON Schema of the document that COMMAND --json prints, as in: auxeval schema runs list.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
+from pipeline.cli.completion import offer_studies
 from pipeline.cli.output import json_option, print_facts, print_json, print_table, print_text
 from pipeline.errors import InputError, StoppedEarly
 
@@ -21,7 +22,7 @@ __all__ = ["command"]
 
 
 @click.command("study")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=offer_studies)
 @click.argument("table", required=False, type=click.Path(path_type=Path))
 @click.option("--reps", type=int, help="Replicates (default: the study's own number).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
