@@ -60,12 +60,14 @@ def print_label_plan(labels: LabelsEntry) -> None:
             row["what"],
             number(row["half_width"] or 0.0, percent=False, digits=2),
             "not reachable" if row["labels"] is None else str(row["labels"]),
-            row["note"],
         ]
         for row in labels["plans"]
     ]
     if rows:
-        print_table("Gold labels needed", ["target", "for", "half-width", "labels", ""], rows, numeric=(2, 3))
+        print_table("Gold labels needed", ["target", "for", "half-width", "labels"], rows, numeric=(2, 3))
+    for row in labels["plans"]:
+        if row["note"]:
+            print_text(f"{row['target']}, {row['what']}: {row['note']}")
     for row in labels["worth"]:
         print_text(row["sentence"])
 

@@ -41,7 +41,7 @@ def worth_sentences(estimates: EstimateSet) -> tuple[str, ...]:
                 verdicts = list(profile.diagnostics.get("verdict") or [])
                 if verdicts:
                     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("help", "neutral", "hurt") if v in verdicts)
-                    column = profile.diagnostics.get("column", "")
+                    column = profile.diagnostics.get("column", "the profile")
                     sentences.append(f"{prefix}along {column}: of {len(verdicts)} points the signals {counts}.")
     return tuple(sentences)
 
