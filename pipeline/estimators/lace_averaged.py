@@ -27,9 +27,9 @@ def averaged_fit(
 ) -> ScalarFit:
     """The adaptive mean with its influence values, before any interval; arguments are checked by the caller."""
     shares, unsampled = label_shares(inclusion, mask)
-    y = outcome[mask]
+    y = outcome[np.flatnonzero(mask)]
     fit = adaptive_mean(y, mask, signals, shares, learner, rng, groups)
-    value = fit.naive if mask.all() else fit.value
+    value = fit.naive if len(y) == len(mask) else fit.value
     squares = (fit.linear * fit.error) ** 2
     count = 1.0 / float(shares @ shares)
     total = float(squares.sum())

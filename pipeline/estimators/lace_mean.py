@@ -95,7 +95,7 @@ def lace_mean(
         fit = averaged_fit(ready, outcome, mask, inclusion, learner, rng, groups)
     method = "lace" if adapt is None else "lace_average"
     return scalar_estimate(
-        fit, outcome[mask], rows, groups, target, interval, level, method, wilson_form=adapt is not None
+        fit, outcome[np.flatnonzero(mask)], rows, groups, target, interval, level, method, wilson_form=adapt is not None
     )
 
 

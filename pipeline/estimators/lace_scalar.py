@@ -56,7 +56,7 @@ def labeled_clusters(clusters: ArrayLike, labeled: NDArray[np.bool_]) -> NDArray
 
 def label_shares(inclusion: FloatArray | None, mask: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
     """Label weights that sum to 1, and the finite-population factor of each label."""
-    count = int(mask.sum())
+    count = int(np.count_nonzero(mask))
     if inclusion is None:
         return np.full(count, 1.0 / count), np.full(count, 1.0 - count / len(mask))
     weights = 1.0 / inclusion[mask]
