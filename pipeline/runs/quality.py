@@ -17,6 +17,9 @@ NULL_SHARE = 0.05
 MISSING_SHARE = 0.02
 """Share of labeled items without a reply above which a warning stands at the top of the report."""
 
+SAME_SHARE = 0.5
+"""Share of items whose draws are all one text above which the draws are not taken for independent."""
+
 
 def null_shares(tables: RunTables) -> dict[str, tuple[int, int]]:
     """Kind of reply → (null values, all values), over what was asked."""
@@ -41,7 +44,7 @@ def _is_anchor() -> pl.Expr:
 
 
 def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]:
-    """Warnings about null replies by role, a fully labeled pool, and labeled items without an answer."""
+    """Warnings about null replies by role, draws that do not differ, a full pool, labeled items without an answer."""
     warnings = [
         Warned(
             "null_replies",
@@ -50,6 +53,7 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
         for name, (nulls, count) in null_shares(tables).items()
         if nulls / count > NULL_SHARE
     ]
+    warnings += _same_draws(tables)
     pool = {"lace", "lace_profile", "gaps"} & set(config.estimate)
     if pool and tables.items["labeled"].all():
         message = (
@@ -78,6 +82,29 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
             )
         )
     return tuple(warnings)
+
+
+def _same_draws(tables: RunTables) -> list[Warned]:
+    """A warning per model and stage whose draws of an item are, on most items, one and the same text."""
+    drawn = tables.responses.filter(
+        pl.col("stage").is_in(("auxiliary", "episode", "candidates")) & pl.col("text").is_not_null()
+    )
+    items = drawn.group_by("model", "stage", "item_id").agg(pl.len().alias("draws"), pl.col("text").n_unique())
+    counts = (
+        items.filter(pl.col("draws") > 1)
+        .group_by("model", "stage")
+        .agg((pl.col("text") == 1).sum().alias("same"), pl.len().alias("items"))
+        .filter(pl.col("same") > SAME_SHARE * pl.col("items"))
+        .sort("model", "stage")
+    )
+    return [
+        Warned(
+            "same_draws",
+            f"{row['model']}: on {row['same']} of {row['items']} items all draws of stage {row['stage']} are one text;"
+            " temperature 0, or a seed among the model's params, makes draws copies that say nothing",
+        )
+        for row in counts.iter_rows(named=True)
+    ]
 
 
 def simulated_truth(config: RunConfig, tables: RunTables) -> dict[str, Any]:
