@@ -32,6 +32,8 @@ EMBEDDED = ("make run", "auxeval run", "auxeval run --yes")
 REAL_MODELS = "examples/gsm8k.yaml"
 """The configuration that needs keys and the hub; pages that use it meet stand-ins for its models and items."""
 
+_STAND_IN_ITEMS = 24
+
 _SERVER = re.compile(r"(?:python tests/fault_server\.py|vllm serve) .*--port (\d+)")
 _INTERRUPT_AFTER = 200
 _RUN_ID = re.compile(r"\b20\d{6}-quickstart-[0-9a-f]{6}\b")
@@ -175,7 +177,7 @@ class PageRunner:
             price = {"input_per_million": 0.5, "output_per_million": 2.0}
             entry |= {"model": f"openai/{name}", "transport": "direct", "api_base": server.url, "price": price}
             del entry["api_key_env"]
-        config["benchmark"] = {"preset": "embedded", "limit": config["benchmark"]["limit"]}
+        config["benchmark"] = {"preset": "embedded", "limit": _STAND_IN_ITEMS}
         path.write_text(yaml.safe_dump(config), "utf-8")
 
     def _here(self, text: str) -> str:

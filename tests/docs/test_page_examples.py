@@ -23,7 +23,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRun:
     return EmbeddedRun(tmp_path_factory.mktemp("embedded"))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, embedded: EmbeddedRun) -> None:
     wrong = run_page(page.read_text("utf-8"), tmp_path, embedded).wrong
