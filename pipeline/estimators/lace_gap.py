@@ -17,7 +17,7 @@ from pipeline.estimators.localities import Locality
 from pipeline.estimators.results import Profile
 from pipeline.estimators.validation import check_outcome, check_signals, is_binary
 
-__all__ = ["gap_signals", "lace_gap"]
+__all__ = ["gap_signals", "lace_gap", "unless_all_agree"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -86,14 +86,20 @@ def lace_gap(
     )  # fmt: skip
     fitted.facts["contrast"] = "a - b"
     profile = fitted.profile(target, interval, level)
-    exact = bool(rows.all()) and target == "pool"
-    if interval == "auto" and not exact and np.array_equal(first[rows], second[rows]) and is_binary(first[rows]):
-        return _agreeing(profile, 1.0 - float(rows.mean()) if target == "pool" else 1.0)
-    return profile
+    return unless_all_agree(profile, first[rows], second[rows], len(rows)) if interval == "auto" else profile
 
 
-def _agreeing(profile: Profile, sampled: float) -> Profile:
-    """Intervals of two models that agree on every label: half a count in each cell (Agresti and Min), not a point."""
+def unless_all_agree(profile: Profile, first: FloatArray, second: FloatArray, pool: int) -> Profile:
+    """The profile, but where two models agree on every 0/1 label half a count in each cell (Agresti and Min), no point.
+
+    Args:
+        profile: their gap.
+        first, second: (n,) outcomes at the labels.
+        pool: M.
+    """
+    sampled = 1.0 - len(first) / pool if profile.target == "pool" else 1.0
+    if sampled == 0.0 or not (np.array_equal(first, second) and is_binary(first)):
+        return profile
     half = t_quantile(profile.df, profile.level) * np.sqrt(sampled) / (profile.n_effective + 2.0)
     low, high = np.maximum(profile.value - half, -1.0), np.minimum(profile.value + half, 1.0)
     kinds = ["agresti-min" if kind == "t" else kind for kind in profile.diagnostics["interval"]]

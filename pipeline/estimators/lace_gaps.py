@@ -14,6 +14,7 @@ from pipeline.estimators.floats import as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.lace_core import LabeledSample
+from pipeline.estimators.lace_gap import unless_all_agree
 from pipeline.estimators.lace_interval import FittedProfile, Interval, Target, verdicts
 from pipeline.estimators.lace_pool import PoolMoments, row_chunks
 from pipeline.estimators.localities import Locality, ProfileAxis, resolve_axis
@@ -118,7 +119,10 @@ def _each_pair(
             "ridge": ridge, "standardized": standardize, "locality": axis.names, "contrast": "a - b",
         }  # fmt: skip
         fitted = FittedProfile(axis.at, summary, sample, False, joint.square, summary.df, said, "lace", facts)
-        yield (a, b), fitted.profile(target, interval, level)
+        profile = fitted.profile(target, interval, level)
+        if interval == "auto":
+            profile = unless_all_agree(profile, y[known, a], y[known, b], len(y))
+        yield (a, b), profile
 
 
 def joint_moments(axis: ProfileAxis, signals: FloatArray) -> PoolMoments:

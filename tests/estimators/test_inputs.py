@@ -16,6 +16,7 @@ from pipeline.estimators import (
     fill_missing_signals,
     lace_deployment,
     lace_gap,
+    lace_gaps,
     lace_mean,
     lace_profile,
     mean_gap,
@@ -172,6 +173,10 @@ def test_two_models_that_agree_on_every_label_are_not_shown_to_be_equal(adapt: A
     assert (found.high > 0.02).all()
     assert (gap(Y_NAN, target="population").high > found.high).all()
     assert (gap(Y).high == 0.0).all()  # every item of the pool was compared
+    if adapt is None:
+        cube = np.stack([S, S[:, ::-1]], axis=1)
+        ((_, same),) = lace_gaps(Z, np.stack([Y_NAN, Y_NAN], axis=1), cube, at=[-1.0, 0.0], standardize=True)
+        np.testing.assert_allclose(same.high, found.high, rtol=0.01)
 
 
 def test_folds_do_not_depend_on_the_order_of_signals_or_items() -> None:
