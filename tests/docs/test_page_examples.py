@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
     markers = sum(len(NOT_RUN.findall(page.read_text("utf-8"))) for page in PAGES)
     assert markers == len(reasons), "a marker stands before no block"
     assert len(reasons) <= MOST_EXCEPTIONS, reasons
+
+
+def test_the_page_on_the_report_names_its_sections(tmp_path: Path, embedded: EmbeddedRun) -> None:
+    embedded.lend(tmp_path)
+    report = next(tmp_path.glob("runs/*/report.html")).read_text("utf-8")
+    headings = re.findall(r"<h2[^>]*>([^<]*)", report)
+    page = (ROOT / "docs" / "report.md").read_text("utf-8")
+    named = [name.replace("…", "level") for name in re.findall(r"^\| (.+?) \|", page, re.M)[1:] if name != "---"]
+    assert [name for name in named if name not in ("head", "Best of N")] == headings
 
 
 def _page(command: str, *output: str) -> str:
