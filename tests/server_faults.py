@@ -129,7 +129,9 @@ async def html(request: Request, body: Body, options: dict[str, Any]) -> web.Str
 
 
 async def error_in_200(request: Request, body: Body, options: dict[str, Any]) -> web.StreamResponse:
-    """200 whose body is an error object, as routers send it."""
+    """200 whose body is an error object, as routers send it, or with ``plain`` an error that is only text."""
+    if options.get("plain"):
+        return web.json_response({"error": "Upstream provider failed"})
     return web.json_response({"error": {"message": "Upstream provider failed", "code": options.get("code", 502)}})
 
 

@@ -101,7 +101,7 @@ class DirectTransport:
             raise TransportError("timeout", _message(spec, error)) from None
         except (aiohttp.ClientError, OSError) as error:
             raise TransportError("connection", _message(spec, error), maybe_billed=True) from None
-        if status == 200:
+        if 200 <= status < 300:
             return _parse(raw, spec)
         try:
             content: Any = json.loads(raw)

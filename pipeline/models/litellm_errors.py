@@ -16,6 +16,7 @@ _PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)|Timeout)\s*(?::|
 _SOURCE = re.compile(r"^\w+Exception\s*-\s*")
 _NOT_SENT = ("ConnectError", "ClientConnectorError", "ConnectTimeout", "gaierror", "ConnectionRefusedError")
 _BAD_BODY = ("JSONDecodeError", "APIResponseValidationError", "Expecting ", "Empty or invalid response", "delimiter")
+_ERROR_IN_200 = "Error in response object"  # LiteLLM's 422 for a 200 whose error is no object
 
 
 def from_litellm(error: Exception, secrets: tuple[str, ...] = ()) -> TransportError:
@@ -34,6 +35,8 @@ def from_litellm(error: Exception, secrets: tuple[str, ...] = ()) -> TransportEr
     headers |= {str(k).lower(): str(v) for k, v in dict(getattr(error, "litellm_response_headers", None) or {}).items()}
     if not isinstance(status, int):
         return TransportError("bad_request", one_line(f"{type(error).__name__}: {message}", secrets=secrets))
+    if status == 422 and _ERROR_IN_200 in message:
+        return TransportError("server", one_line(message, secrets=secrets), status=200, maybe_billed=False)
     if not headers and status in (408, 500, 503):
         made_up = _made_up(error, status, message, secrets)
         if made_up is not None:
@@ -66,7 +69,7 @@ def _body(error: Exception, response: Any, message: str) -> Any:
         except Exception:  # whatever a half-made response object raises, the message is enough
             body = None
     inner = body.get("error", body) if isinstance(body, Mapping) else None
-    if isinstance(inner, Mapping) and inner.get("message"):
+    if isinstance(inner, Mapping) and any(inner.get(name) for name in ("message", "detail", "msg")):
         return {"error": dict(inner)}
     code = getattr(error, "code", None)
     return {"error": {"message": message, "code": code, "param": getattr(error, "param", None)}}

@@ -29,6 +29,7 @@ TRANSIENT: list[tuple[str, dict[str, Any]]] = [
     ("bad_json", {}),
     ("html", {}),
     ("error_in_200", {}),
+    ("error_in_200", {"plain": True}),
     ("empty_choices", {}),
 ]
 
