@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
-
-from pipeline.tables.store import read_table
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["RunTables"]
 
@@ -31,6 +31,11 @@ class RunTables:
     def __repr__(self) -> str:
         return f"RunTables({str(self._folder)!r})"
 
+    def _read(self, table: str) -> pl.DataFrame:
+        from pipeline.tables.store import read_table  # with polars, which a run that is only planned never needs
+
+        return read_table(self._folder, table)
+
     @cached_property
     def inclusion(self) -> Mapping[str, float] | None:
         """Chance of each item to be labeled, where labels were drawn with unequal ones; else None."""
@@ -41,34 +46,34 @@ class RunTables:
     @cached_property
     def items(self) -> pl.DataFrame:
         """One row per item: question, gold, choices, profile, labeled."""
-        return read_table(self._folder, "items")
+        return self._read("items")
 
     @cached_property
     def responses(self) -> pl.DataFrame:
         """One row per answer, anchor or auxiliary chain."""
-        return read_table(self._folder, "responses")
+        return self._read("responses")
 
     @cached_property
     def preferences(self) -> pl.DataFrame:
         """One row per pairwise verdict and order."""
-        return read_table(self._folder, "preferences")
+        return self._read("preferences")
 
     @cached_property
     def scores(self) -> pl.DataFrame:
         """One row per judge score."""
-        return read_table(self._folder, "scores")
+        return self._read("scores")
 
     @cached_property
     def taus(self) -> pl.DataFrame:
         """One row per predicted probability of correctness."""
-        return read_table(self._folder, "taus")
+        return self._read("taus")
 
     @cached_property
     def candidates(self) -> pl.DataFrame:
         """One row per best-of-N candidate."""
-        return read_table(self._folder, "candidates")
+        return self._read("candidates")
 
     @cached_property
     def signals(self) -> pl.DataFrame:
         """One row per item and target: the label and the six signals."""
-        return read_table(self._folder, "signals")
+        return self._read("signals")
