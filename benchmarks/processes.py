@@ -1,33 +1,47 @@
-"""Collection over one, two and more Dask processes against the test server: wall time, repeats, and what merging costs.
+"""Collection over one, two and more Dask processes: wall time, CPU time, repeats, and what coordination costs.
 
-    python benchmarks/processes.py [--items 30] [--processes 1 2 3] [--latency 0.1]
+    python benchmarks/processes.py [--kind sim direct litellm] [--items 30] [--processes 1 2] [--repeats 3]
 
-Every model entry has six slots in all, however many processes share them, so the calls in flight stay the same and
-the wall time shows what splitting costs or saves. ``start s`` is the time of starting the processes.
+``sim``: models simulated in the workers, so that all work is the client's own. ``direct`` and ``litellm``: over HTTP to
+one test server per worker process, each in a process of its own. Models have the same slots in all, however many
+processes share them. ``busiest worker s`` is CPU time, as is ``client s``: merging, then tables, estimates and report.
+Their sum is the wall time that cores to spare would give; ``wall s`` is what this machine gave.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+NAMES = ("gpt", "aux", "judge", "weak", "medium", "strong", "regressor")
+SIMULATED = {"gpt": "sim/strong", "aux": "sim/aux-a", "judge": "sim/judge", "regressor": "sim/regressor"}
 
 
-def config(url: str, items: int) -> dict[str, Any]:
-    """Every role on the server, six slots a model."""
-    names = ("gpt", "aux", "judge", "weak", "medium", "strong", "regressor")
-    entry = {"api_base": url, "transport": "direct", "max_concurrency": 6, "params": {"max_tokens": 512}}
+def config(kind: str, urls: list[str], items: int) -> dict[str, Any]:
+    """Every role, eight slots a model; the servers take turns."""
+    models: dict[str, dict[str, Any]] = {}
+    for place, name in enumerate(NAMES):
+        models[name] = {"max_concurrency": 8, "params": {"max_tokens": 512}}
+        if kind == "sim":
+            models[name]["model"] = SIMULATED.get(name, f"sim/{name}")
+        else:
+            models[name] |= {"model": f"openai/{name}", "api_base": urls[place % len(urls)], "transport": kind}
+            models[name] |= {"api_key_env": "AUXEVAL_BENCH_KEY"}
     return {
         "schema": 1,
         "name": "distributed",
         "benchmark": {"preset": "embedded", "limit": items},
-        "models": {name: {"model": f"openai/{name}", **entry} for name in names},
+        "models": models,
         "roles": {
             "targets": ["gpt"],
             "auxiliary": "aux",
@@ -37,6 +51,57 @@ def config(url: str, items: int) -> dict[str, Any]:
         },
         "design": {"labeled": max(5, items // 2), "draws": 2},
     }
+
+
+@contextmanager
+def server(latency_s: float) -> Iterator[str]:
+    """A test server in a process of its own; its URL."""
+    command = [sys.executable, str(ROOT / "tests" / "fault_server.py"), "--latency", str(latency_s)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def cpu_s(client: Any) -> list[float]:
+    """CPU seconds of each worker so far."""
+    return list(client.run(time.process_time).values())
+
+
+def once(kind: str, count: int, items: int, latency_s: float, folder: Path) -> dict[str, float]:
+    """One run over ``count`` worker processes that have imported everything before."""
+    from distributed import Client, LocalCluster
+
+    from pipeline.models.cache import ReplyCache
+    from pipeline.runs.distributed import run_distributed
+
+    with ExitStack() as stack:
+        urls = [] if kind == "sim" else [stack.enter_context(server(latency_s)) for _ in range(count)]
+        cluster = stack.enter_context(LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None))
+        client = stack.enter_context(Client(cluster))
+
+        def collect(name: str, size: int) -> dict[str, float]:
+            before, mine, began = cpu_s(client), time.process_time(), time.monotonic()
+            run_distributed(
+                config(kind, urls, size),
+                client=client,
+                run_id=name,
+                runs_dir=folder / "runs",
+                cache_dir=folder / name / "cache",
+                yes=True,
+                gather_s=1,
+            )
+            wall, own = time.monotonic() - began, time.process_time() - mine
+            spent = [after - earlier for after, earlier in zip(cpu_s(client), before, strict=True)]
+            with ReplyCache(folder / name / "cache") as cache:
+                calls = len(cache)
+            return {"wall": wall, "client": own, "busiest": max(spent), "all": sum(spent), "calls": calls}
+
+        collect("warm", 2 * count)
+        return collect("measured", items)
 
 
 def merge_cost(cache: Path, folder: Path) -> tuple[float, float]:
@@ -54,49 +119,39 @@ def merge_cost(cache: Path, folder: Path) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print one line per number of processes."""
+    """Print one line per kind and number of processes: medians over repeats."""
+    import os
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--kind", nargs="+", default=["sim", "direct", "litellm"])
     parser.add_argument("--items", type=int, default=30)
-    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--latency", type=float, default=0.1)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--latency", type=float, default=0.01)
+    parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
+    os.environ["AUXEVAL_BENCH_KEY"] = "none"
     try:
-        from distributed import Client, LocalCluster
+        import distributed  # noqa: F401
     except ImportError:
         print("dask: not installed (extra dask)")
         return
-    from fault_server import FaultServer
-
-    from pipeline.models.cache import ReplyCache
-    from pipeline.runs.distributed import run_distributed
-
     print(
-        f"{'processes':>9} {'start s':>8} {'run s':>7} {'calls':>6} {'repeats':>8} {'peak in flight':>15} {'slots':>6}"
+        f"{'kind':<8} {'processes':>9} {'calls':>6} {'wall s':>7} {'busiest worker s':>17} {'all workers s':>14}"
+        f" {'client s':>9} {'sum s':>6} {'ms a call, worker':>18} {'client':>7}"
     )
     with tempfile.TemporaryDirectory() as name:
-        for count in given.processes:
-            folder = Path(name) / str(count)
-            began = time.monotonic()
-            with (
-                FaultServer(latency_s=given.latency) as server,
-                LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
-                Client(cluster) as client,
-            ):
-                started = time.monotonic()
-                settings = config(server.url, given.items)
-                run_distributed(
-                    settings, client=client, runs_dir=folder / "runs", cache_dir=folder / "cache", yes=True, gather_s=1
-                )
-                took, seen = time.monotonic() - started, server.seen
-                with ReplyCache(folder / "cache") as cache:
-                    repeats = seen.answered - len(cache)
-                slots = 6 * len(settings["models"])
+        for kind in given.kind:
+            for count in given.processes:
+                folders = [Path(name) / f"{kind}-{count}-{k}" for k in range(given.repeats)]
+                found = [once(kind, count, given.items, given.latency, folder) for folder in folders]
+                mid = {key: statistics.median(one[key] for one in found) for key in found[0]}
                 print(
-                    f"{count:>9} {started - began:8.1f} {took:7.1f} {seen.answered:>6} {repeats:>8}"
-                    f" {seen.peak_in_flight:>15} {slots:>6}",
+                    f"{kind:<8} {count:>9} {mid['calls']:>6.0f} {mid['wall']:7.1f} {mid['busiest']:17.2f}"
+                    f" {mid['all']:14.2f} {mid['client']:9.2f} {mid['busiest'] + mid['client']:6.2f}"
+                    f" {mid['all'] / mid['calls'] * 1e3:18.2f} {mid['client'] / mid['calls'] * 1e3:7.2f}",
                     flush=True,
                 )
-        first, again = merge_cost(folder / "cache", Path(name) / "merged")
+        first, again = merge_cost(folders[-1] / "measured" / "cache", Path(name) / "merged")
         print(f"merging: {first:.2f} ms of CPU per new reply, {again:.2f} ms per reply that is there already")
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
-import socket
 import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
+from pipeline.dask_client import import_distributed, scheduler_client
 from pipeline.errors import ConfigError, InputError
 from pipeline.models.providers import check_credentials
 from pipeline.models.spec import ModelSpec
 from pipeline.runs.shard import with_own_keys
 
-__all__ = ["check_workers", "connected", "scheduler_client", "terminable"]
+__all__ = ["check_workers", "connected", "terminable"]
 
-_CONNECT_S = "10s"
 _NAMED = 3
 
 
@@ -40,39 +37,13 @@ def connected(client: Any, workers: int | None) -> Iterator[Any]:
     if client is not None:
         yield client
         return
-    Client, LocalCluster = _distributed().Client, _distributed().LocalCluster
+    Client, LocalCluster = import_distributed().Client, import_distributed().LocalCluster
     with _deaf_to_interrupts():
         cluster = LocalCluster(
             n_workers=workers or 2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
         )
     with cluster, Client(cluster) as own:
         yield own
-
-
-@contextmanager
-def scheduler_client(address: str) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of the one that wrote a ``--scheduler-file``.
-
-    Raises:
-        InputError: the dask extra is missing, the address is none, or no scheduler answers there.
-    """
-    Client = _distributed().Client
-    logs = logging.getLogger("distributed")
-    level = logs.level
-    logs.setLevel(logging.CRITICAL)  # what goes wrong is said once, below
-    try:
-        where = _from_scheduler_file(Path(address)) if address.endswith(".json") else address
-        _check_address(where)
-        opened = Client(where, timeout=_CONNECT_S)
-    except (OSError, ValueError) as unreachable:
-        raise InputError(
-            f"no Dask scheduler answers at {address} ({_reason(unreachable)}); start one with dask scheduler, and give"
-            " the address that it prints, as in tcp://host:8786"
-        ) from None
-    finally:
-        logs.setLevel(level)
-    with opened:
-        yield opened
 
 
 def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
@@ -115,37 +86,6 @@ def _missing_key(specs: dict[str, ModelSpec]) -> str | None:
     except ConfigError as error:
         return str(error).partition(";")[0]
     return None
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("Dask is not installed; it comes with the dask extra: pip install 'auxeval[dask]'") from None
-    return distributed
-
-
-def _from_scheduler_file(path: Path) -> str:
-    if not path.is_file():
-        raise ValueError("no such file")
-    values = json.loads(path.read_bytes())
-    return str(values.get("address")) if isinstance(values, dict) else ""
-
-
-def _check_address(address: str) -> None:
-    """Refuse what Dask would take for the name of something else, or wait for in vain."""
-    host, colon, port = address.rpartition("://")[2].rpartition(":")
-    if not (host and colon and port.isdecimal()):
-        raise ValueError("not an address HOST:PORT")
-    try:
-        socket.getaddrinfo(host.strip("[]"), int(port))
-    except (socket.gaierror, OverflowError):
-        raise ValueError(f"no host is called {host}") from None
-
-
-def _reason(error: BaseException) -> str:
-    words = " ".join(str(error).split()) or type(error).__name__
-    return words if len(words) <= 160 else f"{words[:160]}…"
 
 
 def _named(addresses: list[str]) -> str:

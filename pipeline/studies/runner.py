@@ -6,9 +6,8 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -138,40 +137,37 @@ def _execute(
         for name, payload in tasks.items():
             yield _run_one(function, name, payload, seed)
         return
-    if dask is not None:
-        with _dask_client(dask) as client:
-            futures = [client.submit(_run_one, function, *task, seed, pure=False) for task in tasks.items()]
-            yield from (line for _, line in client.finished(futures))
-        return
     from joblib import Parallel, delayed, parallel_config
 
     calls = (delayed(_run_one)(function, name, payload, seed) for name, payload in tasks.items())
-    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+    workers = {"backend": "loky", "n_jobs": jobs, "inner_max_num_threads": 1}
+    with _dask_backend(dask, function) if dask is not None else parallel_config(**workers):
         yield from Parallel(return_as="generator_unordered", batch_size=1)(calls)
 
 
-@dataclass(frozen=True)
-class _DaskWorkers:
-    submit: Callable[..., Any]
-    as_completed: Callable[..., Any]
-
-    def finished(self, futures: list[Any]) -> Iterable[tuple[Any, tuple[str, str]]]:
-        """(future, result) as they come in."""
-        return cast(Iterable[tuple[Any, tuple[str, str]]], self.as_completed(futures, with_results=True))
-
-
 @contextmanager
-def _dask_client(address: str) -> Iterator[_DaskWorkers]:
-    try:
-        from distributed import Client, as_completed
-    except ImportError as missing:
-        raise InputError("--dask needs the dask extra: pip install 'auxeval[dask]'") from missing
-    try:
-        client = Client(address, timeout="10s", set_as_default=True)
-    except (OSError, ValueError) as unreachable:
-        raise InputError(f"no Dask scheduler answers at {address}: {unreachable}") from unreachable
-    with client:
-        yield _DaskWorkers(client.submit, as_completed)
+def _dask_backend(address: str, function: Callable[..., Any]) -> Iterator[None]:
+    """joblib's Dask backend, on the workers of a scheduler.
+
+    It waits for ever where a worker cannot import the function, so a worker is asked to first.
+
+    Raises:
+        InputError: no scheduler answers, or a worker cannot import the function.
+    """
+    from joblib import parallel_config
+
+    from pipeline.dask_client import scheduler_client
+
+    with scheduler_client(address) as client:
+        found = client.run(callable, function, on_error="return")
+        wrong = {str(answer) for answer in found.values() if answer is not True}
+        if wrong or not found:
+            problem = f"cannot run the study ({min(wrong)})" if wrong else "are none"
+            raise InputError(
+                f"the Dask workers at {address} {problem}; start dask worker where the same auxeval is installed"
+            )
+        with parallel_config(backend="dask", wait_for_workers_timeout=30):
+            yield
 
 
 def _read_checkpoint(path: Path, header: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,13 @@ import numpy as np
 import pytest
 from fault_server import FaultServer
 
-from pipeline.errors import StoppedEarly
+from pipeline import dask_client
+from pipeline.errors import InputError, StoppedEarly
 from pipeline.models.cache import ReplyCache
 from pipeline.runs.call_log import read_calls
 from pipeline.runs.interface import resume, run
+from pipeline.runs.progress import planned_calls
+from pipeline.runs.setup import prepare, resolve_config
 from pipeline.studies.runner import map_replicates
 from tests.runs.conftest import http_config, write_config
 
@@ -35,13 +40,40 @@ ENTRIES = 8
 ROOT = Path(__file__).parents[2]
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """What a user starts by hand: a scheduler and worker processes, with a nanny that starts killed ones again."""
+
+    client: Any
+    scheduler: subprocess.Popen[bytes]
+    file: Path
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    with (
-        distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    command, where = [sys.executable, "-m", "dask"], ["--scheduler-file", str(file), "--no-dashboard"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
+    quiet["env"] = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    options = ["--nworkers", str(WORKERS), "--nthreads", "1", "--local-directory", str(folder)]
+    started = [
+        subprocess.Popen([*command, "scheduler", "--host", "127.0.0.1", "--port", "0", *where], **quiet),
+        subprocess.Popen([*command, "worker", "--host", "127.0.0.1", *options, *where], **quiet),
+    ]
+    try:
+        with distributed.Client(scheduler_file=str(file), timeout="60s") as client:
+            client.wait_for_workers(WORKERS, timeout=60)
+            yield Cluster(client, started[0], file)
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(dask: Cluster) -> Any:
+    return dask.client
 
 
 def small(url: str, **overrides: Any) -> dict[str, Any]:
@@ -133,10 +165,9 @@ def test_simulated_models_with_examples_answer_as_in_one_process(cluster: Any, t
 def test_a_killed_worker_costs_its_calls_in_flight_and_its_lease_comes_back(cluster: Any, tmp_path: Path) -> None:
     with FaultServer(latency_s=0.02) as server:
         config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
-        needed = run(config, run_id="count", **options(tmp_path / "count")).manifest["calls"]["answered"]
-        server.reset()
-        # One slot of each entry: what a worker can have in the air, answered and not yet stored. Another order of calls
-        # may bring other replies and some repairs; a lease that was lost would be missed all the same.
+        needed = sum(planned_calls(prepare(resolve_config(config))).values())
+        # One slot of each entry: what a worker can have in the air, answered and not yet stored. A few replies need a
+        # repair; a lease that was lost would be missed all the same.
         most, repairs = ENTRIES, 8
         config["budget"] = {"calls": needed + most + repairs}
         victim = next(iter(cluster.run(os.getpid).values()))
@@ -198,11 +229,11 @@ run_distributed(config, client=address, run_id="d", runs_dir=folder / "runs", ca
 """
 
 
-def test_a_killed_client_leaves_nothing_to_pay_twice(cluster: Any, tmp_path: Path) -> None:
+def test_a_killed_client_leaves_nothing_to_pay_twice(dask: Cluster, tmp_path: Path) -> None:
     """Its workers stop by themselves; resuming in one process waits for them and merges what they stored."""
     with FaultServer(latency_s=0.05) as server:
         config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
-        arguments = [cluster.scheduler.address, json.dumps(config), str(tmp_path)]
+        arguments = [str(dask.file), json.dumps(config), str(tmp_path)]
         client = subprocess.Popen([sys.executable, "-c", CLIENT, *arguments], cwd=ROOT)
         try:
             while server.seen.answered < 20:
@@ -238,42 +269,36 @@ def test_ctrl_c_stops_local_workers_in_order(server: FaultServer, tmp_path: Path
     assert len(lines) == stored
 
 
-def test_a_lost_scheduler_stops_everything_and_the_run_carries_on(tmp_path: Path) -> None:
-    where = tmp_path / "scheduler.json"
-    dask = [sys.executable, "-m", "dask"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
-    scheduler = subprocess.Popen(
-        [*dask, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(where)], **quiet
-    )
-    worker = subprocess.Popen(
-        [*dask, "worker", "--scheduler-file", str(where), "--nworkers", "2", "--nthreads", "1", "--no-dashboard"],
-        **quiet,
-    )
-    try:
-        with FaultServer(latency_s=0.05) as server:
-            while not where.exists():
-                time.sleep(0.05)
-            with distributed.Client(scheduler_file=str(where)) as client:
-                client.wait_for_workers(2, timeout=60)
-            config = small(server.url, concurrency=2, benchmark={"preset": "embedded", "limit": 12})
-            with (
-                when(lambda: server.seen.answered >= 20, scheduler.kill),
-                pytest.raises(StoppedEarly, match="scheduler was lost"),
-            ):
-                run_distributed(config, client=str(where), run_id="d", gather_s=0.2, **options(tmp_path))
-            result = resume(tmp_path / "runs" / "d", cache_dir=tmp_path / "cache")
-            assert verified(tmp_path / "cache") == server.seen.requests == result.manifest["calls"]["answered"]
-    finally:
-        for process in (worker, scheduler):
-            process.terminate()
-            process.wait()
-
-
 def draw(payload: int, rng: np.random.Generator) -> dict[str, object]:
     return {"payload": payload, "numbers": rng.standard_normal(3)}
 
 
-def test_studies_on_dask_give_the_serial_numbers(cluster: Any) -> None:
+def test_studies_on_dask_give_the_serial_numbers(dask: Cluster) -> None:
     tasks = {f"task-{index}": index for index in range(20)}
-    found = map_replicates(draw, tasks, seed=3, dask=cluster.scheduler.address)
+    found = map_replicates(draw, tasks, seed=3, dask=str(dask.file))
     assert found == map_replicates(draw, tasks, seed=3)
+
+
+def test_a_study_that_workers_cannot_import_is_refused(
+    dask: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_here.py").write_text("def draw(payload, rng):\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="cannot run the study"):
+        map_replicates(import_module("only_here").draw, {"a": 1}, seed=3, dask=str(dask.file))
+
+
+def test_a_lost_scheduler_stops_everything_and_the_run_carries_on(
+    dask: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last test of this module: it takes the scheduler away."""
+    monkeypatch.setattr(dask_client, "_CONNECT_S", "1s")
+    with FaultServer(latency_s=0.05) as server:
+        config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
+        with (
+            when(lambda: server.seen.answered >= 20, dask.scheduler.kill),
+            pytest.raises(StoppedEarly, match="scheduler was lost"),
+        ):
+            run_distributed(config, client=str(dask.file), run_id="d", gather_s=0.2, **options(tmp_path))
+        result = resume(tmp_path / "runs" / "d", cache_dir=tmp_path / "cache")
+        assert verified(tmp_path / "cache") == server.seen.requests == result.manifest["calls"]["answered"]
