@@ -31,6 +31,11 @@ check: $(VENV)/.installed-test
 benchmarks: $(VENV)/.installed-test
 	@$(BIN)/python -m benchmarks
 
+# What pages are made from the code: references, and the outputs of examples.
+docs: $(VENV)/.installed-test
+	@$(BIN)/python docs/generate_reference.py
+	@$(BIN)/python docs/refresh_examples.py
+
 # The virtual environment: uv where present, else the standard library's venv.
 $(BIN)/python:
 	@if [ -z "$(PYTHON)" ]; then echo "auxeval needs Python 3.11 or newer: none of python3, python3.11 … python3.14 is one (set PYTHON=…)" >&2; exit 2; fi

@@ -87,7 +87,7 @@ def estimate_run(config: RunConfig, tables: RunTables) -> EstimateSet:
     gaps = paired_gaps(pool, fits, axes, taus, config)
     best_of_n: tuple[Any, ...] = ()
     extra: dict[str, Any] = {}
-    decided = joint_decisions(fits, _leading_values(estimates, pool))
+    decided = joint_decisions(fits, _leading_values(estimates, pool)) if fits else None
     extra |= {"decisions": decided} if decided else {}
     if "best_of_n" in wanted:
         from pipeline.runs.best_of_n import best_of_n_estimates

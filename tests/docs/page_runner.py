@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -248,9 +249,10 @@ def _loopback_alone() -> Iterator[None]:
 
 
 def _in_process(words: list[str]) -> tuple[int, str]:
-    """``auxeval`` with these words: exit code, and what it prints on both streams in order."""
+    """``auxeval`` with these words: exit code, and what it prints on both streams in order; no number may be undefined."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
         try:
             main(words)
         except SystemExit as stop:
