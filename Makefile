@@ -28,8 +28,10 @@ check: $(VENV)/.installed-test
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+# BENCH_PYTHON: a Python that also has the extra bench (3.12 or 3.13 for all peers); BENCH_ARGS: --quick, --full, --only …
+BENCH_PYTHON ?= $(BIN)/python
 benchmarks: $(VENV)/.installed-test
-	@$(BIN)/python -m benchmarks
+	@$(BENCH_PYTHON) -m benchmarks $(BENCH_ARGS)
 
 # What pages are made from the code: references, and the outputs of examples.
 docs: $(VENV)/.installed-test
