@@ -249,7 +249,7 @@ def _loopback_alone() -> Iterator[None]:
 
 
 def _in_process(words: list[str]) -> tuple[int, str]:
-    """``auxeval`` with these words: exit code, and what it prints on both streams in order; no number may be undefined."""
+    """``auxeval`` with these words: exit code, and what it prints on both streams; no number may be undefined."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
