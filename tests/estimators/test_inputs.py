@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -228,3 +230,14 @@ def test_a_gap_takes_the_interval_by_name() -> None:
     assert mean_gap(Y, Y, interval="t").high == 0.0
     with pytest.raises(ValueError, match="interval"):
         mean_gap(Y, Y, interval="wilson")  # type: ignore[arg-type]
+
+
+def test_a_function_is_never_hidden_by_the_submodule_of_its_name() -> None:
+    code = (
+        "import importlib, pipeline.estimators as e\n"
+        "for module in ('lace_gaps', 'lace_gap', 'lace_mean', 'lace_deployment', 'lace_cascade'):\n"
+        "    importlib.import_module(f'pipeline.estimators.{module}')\n"
+        "hidden = [name for name in e.__all__ if not callable(getattr(e, name))]\n"
+        "assert not hidden, hidden\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
