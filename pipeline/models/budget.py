@@ -21,7 +21,8 @@ class Cost:
 class Spent:
     """What was spent: replies, and attempts that ended without one but may have been charged (``possible_*``).
 
-    ``calls`` counts attempts answered or possibly charged; those a provider refused (429 and other 4xx) are free.
+    ``calls`` counts attempts answered or possibly charged (``possible_calls`` of them); those a provider refused (429
+    and other 4xx) are free.
     """
 
     calls: int = 0
@@ -29,6 +30,7 @@ class Spent:
     usd: float = 0.0
     possible_tokens: int = 0
     possible_usd: float = 0.0
+    possible_calls: int = 0
 
 
 class BudgetExceeded(Exception):
@@ -103,6 +105,7 @@ class Budget:
         """The attempt ended without a reply but may be charged: its largest cost counts against the bounds."""
         self._give_back(worst)
         self.spent.calls += 1
+        self.spent.possible_calls += 1
         self.spent.possible_tokens += worst.tokens
         self.spent.possible_usd += worst.usd or 0.0
         self._grant()

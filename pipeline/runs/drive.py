@@ -9,12 +9,11 @@ import shlex
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pipeline.collection.collector import Collector
-from pipeline.collection.rows import ResponseRow, Row
+from pipeline.collection.rows import ResponseRow, Row, columns_of
 from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
@@ -89,10 +88,11 @@ async def _collect(
         RowSpool(directory.spool) as spool,
     ):
         absorb_shards(shards_folder(cache.directory.parent / "workers", directory, prepared), cache, log)
+        budget = _budget(prepared, log, manifest.prior_spend)
         gateway = Gateway(
             prepared.specs,
             cache=cache,
-            budget=_budget(prepared, log, manifest.prior_spend),
+            budget=budget,
             record=log.append,
             transports=_transports(prepared, transports),
             negotiated=known or None,
@@ -113,6 +113,7 @@ async def _collect(
             raise
         finally:
             spool.discard()
+            manifest.remember_possible(budget.spent)
             _record_spend(manifest, log)
     _finish(directory, prepared, manifest)
 
@@ -188,7 +189,7 @@ async def _run_collector(
     def take(row: Row) -> None:
         if embedding is not None and isinstance(row, ResponseRow) and row.stage == "auxiliary":
             texts.add(row.text or row.reasoning or "")
-        spool.add(row.table, asdict(row))
+        spool.add(row.table, columns_of(row))
 
     collector = Collector(
         prepared.config,

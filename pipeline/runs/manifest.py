@@ -46,6 +46,16 @@ class Manifest:
         """What earlier sessions may have spent beyond what is logged: calls of workers that died, cut-off attempts."""
         return Spent(**(self.values.get("prior_spend") or {}))
 
+    def remember_possible(self, spent: Spent) -> None:
+        """Add what this session's attempts without a reply may have cost: no log line tells a later session of it."""
+        prior = self.prior_spend
+        if spent.possible_calls:
+            self.values["prior_spend"] = {
+                "calls": prior.calls + spent.possible_calls,
+                "tokens": prior.tokens + spent.possible_tokens,
+                "usd": prior.usd + spent.possible_usd,
+            }
+
     def start(self, config: RunConfig, facts: Mapping[str, Any]) -> None:
         """Say what runs; the time of the first start is kept when a run is carried on."""
         self.values = {
