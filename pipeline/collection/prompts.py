@@ -197,15 +197,15 @@ def _split_head(text: str, path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _check(prompt: Prompt, path: Path) -> None:
-    from jinja2 import TemplateSyntaxError, meta
+    from jinja2 import TemplateSyntaxError
 
     try:
-        tree = _environment().parse(prompt.body)
         _template(prompt)
+        used = _used_variables(prompt.body)
     except TemplateSyntaxError as error:
         raise ConfigError(f"{path}: line {error.lineno} of the body: {error.message}") from None
     known = _VARIABLES[prompt.stage]
-    unknown = sorted(meta.find_undeclared_variables(tree) - known - {"range"})
+    unknown = sorted(used - known - {"range"})
     if unknown:
         raise ConfigError(f"{path}: unknown variable {unknown[0]!r}; {prompt.stage} has {', '.join(sorted(known))}")
     key = _JSON_KEY.get(prompt.reply)
@@ -216,6 +216,13 @@ def _check(prompt: Prompt, path: Path) -> None:
 
 
 @cache
+def _used_variables(body: str) -> frozenset[str]:
+    from jinja2 import meta
+
+    return frozenset(meta.find_undeclared_variables(_environment().parse(body)))
+
+
+@cache
 def _environment() -> Any:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -223,9 +230,13 @@ def _environment() -> Any:
     return ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, cache_size=64)
 
 
-@cache
 def _template(prompt: Prompt) -> Template:
-    template: Template = _environment().from_string(prompt.body)
+    return _compiled(prompt.body)
+
+
+@cache
+def _compiled(body: str) -> Template:
+    template: Template = _environment().from_string(body)
     return template
 
 

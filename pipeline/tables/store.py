@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -17,11 +17,14 @@ from pipeline.tables.schemas import REASONS, TABLES, TableSchema
 __all__ = ["RowSpool", "read_table", "scan_table", "write_frame", "write_rows"]
 
 _VERSION_METADATA = {"auxeval.schema": "1"}
+_ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
 def _clean(value: Any) -> Any:
     """Text that UTF-8 can hold: a lone surrogate becomes its visible escape."""
     if isinstance(value, str):
+        if value.isascii():
+            return value
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
@@ -56,8 +59,7 @@ class RowSpool:
         """Append one row, given as column → value."""
         if table not in self._files:
             self._files[table] = (self._folder / f"{table}.jsonl").open("w", encoding="utf-8", buffering=1 << 16)
-        line = json.dumps({name: _clean(value) for name, value in row.items()}, ensure_ascii=True, allow_nan=False)
-        self._files[table].write(line + "\n")
+        self._files[table].write(_ENCODE({name: _clean(value) for name, value in row.items()}) + "\n")
 
     def close(self) -> None:
         """Flush and close every file."""
@@ -120,8 +122,8 @@ def _path(folder: Path, name: str) -> Path:
     return path
 
 
-def read_table(folder: Path, name: str) -> pl.DataFrame:
-    """One table of a run as a frame.
+def read_table(folder: Path, name: str, *, without: Collection[str] = ()) -> pl.DataFrame:
+    """One table of a run as a frame, or those of its columns that are not in ``without``.
 
     Raises:
         DataError: it is not there, is damaged, or was written by a newer schema.
@@ -131,7 +133,8 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
         version = pl.read_parquet_metadata(path).get("auxeval.schema", "1")
         if version.isdigit() and int(version) > int(_VERSION_METADATA["auxeval.schema"]):
             raise DataError(f"{path}: schema {version} is newer than this program reads (1); upgrade auxeval")
-        return pl.read_parquet(path, memory_map=False)
+        kept = [column for column in pl.read_parquet_schema(path) if column not in without] if without else None
+        return pl.read_parquet(path, columns=kept, memory_map=False)
     except pl.exceptions.PolarsError as error:
         raise DataError(f"{path}: not a readable Parquet table: {error}") from None
 
