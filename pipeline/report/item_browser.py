@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import polars as pl
 
+from pipeline.report.asked_prompts import AskedPrompts
 from pipeline.report.item_details import ItemDetails
 from pipeline.report.markup import clean, data_block, section, text
 from pipeline.report.run_folder import RunFolder
@@ -36,31 +37,27 @@ _STATES = {
 }
 
 
-def item_browser(run: RunFolder) -> str:
-    """The section and its data: an index to search in, and blocks of details."""
+def item_browser(run: RunFolder, asked: AskedPrompts | None = None) -> Iterator[str]:
+    """The section, then its data piece by piece: blocks of details, and an index to search in.
+
+    Args:
+        run: the run.
+        asked: its prompts; without them the page does not say what calls were asked.
+    """
     items = run.items.sort("item_id")
-    details = ItemDetails(run)
+    details = ItemDetails(run, asked=asked)
+    run.forget()
     details.cut = cut = _fitting_cut(details, items)
-    index, blocks = [], []
-    rows = items.iter_rows(named=True)
-    number = 0
-    while chunk := list(islice(rows, BLOCK)):
-        made = details.of(chunk)
-        index += [_entry(item) for item in made]
-        blocks.append(data_block(f"block-{number}", made))
-        number += 1
-    levels = _levels(run)
-    data = {
-        "block": BLOCK,
-        "targets": [clean(name) for name in run.targets],
-        "anchors": [clean(name) for name in run.anchors],
-        "axis": clean(run.axis),
-        "items": index,
-    }
+    prompts = (
+        " Prompts are shown as rendered from the run's own files with the texts of this page; the hash in the markers"
+        " around a text is left out, and so are repairs, labeled examples and the draws after the first."
+        if asked is not None
+        else ""
+    )
     note = (
         f'<p class="note">Search looks into ids and the beginnings of questions; “in full texts” looks into questions,'
         f" answers and replies as shown here. Texts beyond {cut:,} characters are cut on this page, and say so; the"
-        " tables beside it hold them whole, and the chains of auxiliary models too.</p>"
+        f" tables beside it hold them whole, and the chains of auxiliary models too.{prompts}</p>"
     )
     body = (
         '<ul id="item-list" aria-label="Items"></ul><p><button type="button" id="more" hidden>Show more</button></p>'
@@ -69,10 +66,28 @@ def item_browser(run: RunFolder) -> str:
     on_paper = (
         '<p class="print-only">The items can be browsed on the screen; the tables beside this page hold them.</p>'
     )
-    return (
-        section("items", "Items", note, _controls(run.targets, levels, run.axis), body, on_paper)
-        + data_block("item-index", data)
-        + "".join(blocks)
+    yield section("items", "Items", note, _controls(run.targets, _levels(run), run.axis), body, on_paper)
+    index: list[list[Any]] = []
+    rows = items.iter_rows(named=True)
+    for number in range(-(-items.height // BLOCK)):
+        made = details.of(list(islice(rows, BLOCK)))
+        index += [_entry(item) for item in made]
+        yield data_block(f"block-{number}", made)
+    roles = (run.config.get("roles") or {}) if asked is not None else {}
+    anchors = roles.get("anchors") or {}
+    yield data_block(
+        "item-index",
+        {
+            "block": BLOCK,
+            "targets": [clean(name) for name in run.targets],
+            "anchors": [clean(name) for name in run.anchors],
+            "axis": clean(run.axis),
+            "prompts": asked.shown() if asked is not None else {},
+            "judge": clean(str(roles.get("judge") or "the judge")),
+            "regressor": clean(str(roles.get("regressor") or "the regressor")),
+            "levels": {level: clean(str(model)) for level, model in anchors.items() if model},
+            "items": index,
+        },
     )
 
 

@@ -8,19 +8,24 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.benchmark.extraction import strip_confidence
+from pipeline.report.asked_prompts import AskedPrompts
 from pipeline.report.markup import clean
 from pipeline.report.run_folder import RunFolder
 
 __all__ = ["ItemDetails"]
 
 Rows = dict[str, list[tuple[Any, ...]]]
+_TOGETHER = 50
+"""Items whose rows are read at once."""
 
 
 class _ByItem:
     """The rows of a table by item, for items in the order of their ids."""
 
     def __init__(self, frame: pl.DataFrame, columns: Sequence[str]) -> None:
-        self._frame = frame.select("item_id", *columns).sort("item_id", maintain_order=True)
+        chosen = frame.select("item_id", *columns)
+        self._frame = chosen if chosen["item_id"].is_sorted() else chosen.sort("item_id", maintain_order=True)
         counts = self._frame["item_id"].rle().struct.unnest()
         ids, lengths = counts["value"].to_list(), counts["len"].to_list()
         self._at: dict[str, tuple[int, int]] = {}
@@ -30,13 +35,23 @@ class _ByItem:
             start += length
 
     def of(self, items: Sequence[str]) -> Rows:
-        """Item → its rows, without the id."""
+        """Item → its rows, without the id; neighbours are read together."""
+        places = [(item, *self._at[item]) for item in items if item in self._at]
         found: Rows = {}
-        for item in items:
-            start, length = self._at.get(item, (0, 0))
-            if length:
-                found[item] = [row[1:] for row in self._frame[start : start + length].rows()]
+        for first in range(0, len(places), _TOGETHER):
+            near = places[first : first + _TOGETHER]
+            start, end = near[0][1], near[-1][1] + near[-1][2]
+            if end - start > 4 * sum(length for *_, length in near):  # spread over the table
+                for item, at, length in near:
+                    found[item] = self._rows(at, at + length)
+                continue
+            rows = self._rows(start, end)
+            for item, at, length in near:
+                found[item] = rows[at - start : at - start + length]
         return found
+
+    def _rows(self, start: int, end: int) -> list[tuple[Any, ...]]:
+        return self._frame[start:end, 1:].rows()
 
 
 class ItemDetails:
@@ -46,10 +61,13 @@ class ItemDetails:
         cut: the most characters of one text.
     """
 
-    def __init__(self, run: RunFolder, cut: int = 4_000) -> None:
+    def __init__(self, run: RunFolder, cut: int = 4_000, asked: AskedPrompts | None = None) -> None:
         self.cut = cut
+        self._asked = asked
         self._targets, self._anchors = run.targets, run.anchors
         shown = pl.col("stage").is_in(["answer", "anchor"])
+        first = (pl.col("stage") == "auxiliary") & (pl.col("draw") < 2) & (asked is not None)
+        self._chains = _ByItem(run.responses.filter(first), ("draw", "text"))
         answers = ("model", "stage", "draw", "text", "answer", "confidence", "confidence_reason", "phi", "phi_reason")
         self._answers = _ByItem(run.responses.filter(shown), (*answers, "outcome"))
         verdicts = ("target", "rater", "pair", "draw", "order", "verdict", "verdict_reason")
@@ -63,7 +81,7 @@ class ItemDetails:
     def of(self, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The details of rows of the items table."""
         ids = [item["item_id"] for item in items]
-        tables = (self._answers, self._verdicts, self._scores, self._taus, self._candidates)
+        tables = (self._answers, self._verdicts, self._scores, self._taus, self._candidates, self._chains)
         rows = [table.of(ids) for table in tables]
         return [self._item(item, [found.get(item["item_id"], []) for found in rows]) for item in items]
 
@@ -77,13 +95,24 @@ class ItemDetails:
             "choices": None if item["choices"] is None else [self._text(choice) for choice in item["choices"]],
             "profile": clean(profile) if isinstance(profile, str) else profile,
             "labeled": bool(item["labeled"]),
-            "targets": [self._target(name, answers, rows) for name in self._targets],
+            "targets": [self._target(name, answers, rows[:5]) for name in self._targets],
+            "chains": [self._maybe(text) for _, text in sorted(rows[5], key=lambda row: row[0])],
             "anchors": [self._anchor(answers.get((name, 0))) for name in self._anchors],
         }
 
     def _anchor(self, answer: tuple[Any, ...] | None) -> list[Any] | None:
-        """[answer, φ, text]"""
-        return None if answer is None else [self._maybe(answer[3]), answer[6], self._maybe(answer[2])]
+        """[answer, φ, text, judged]"""
+        if answer is None:
+            return None
+        return [self._maybe(answer[3]), answer[6], self._maybe(answer[2]), self._judged(answer[2])]
+
+    def _judged(self, text: str | None) -> int | str | None:
+        """The text as others see it, without its confidence: how much shorter at its end, or else whole."""
+        if text is None or self._asked is None:
+            return None
+        shown, judged = self._text(text), self._text(strip_confidence(text).strip())
+        tail = shown.removeprefix(judged)
+        return len(tail.encode("utf-16-le")) // 2 if len(shown) == len(judged) + len(tail) else judged
 
     def _target(
         self, target: str, answers: dict[tuple[str, int], tuple[Any, ...]], rows: list[list[tuple[Any, ...]]]
@@ -106,6 +135,8 @@ class ItemDetails:
             "more": more,
             "pairs": _pairs([row for row in verdicts if row[1] != "chains"]),
             "chains": dict(Counter(v or "null" for _, pair, _, _, v, _ in verdicts if pair == "chains")),
+            "judged": self._judged(text) if outcome == "ok" else None,
+            "phrase": self._phrase(verdicts),
             "scores": [[prompt, score] for prompt, score, _ in whole],
             "repaired": sum(bool(repaired) for *_, repaired in whole),
             "taus": [tau for _, tau, _ in taus],
@@ -122,6 +153,11 @@ class ItemDetails:
                 *_reasons("candidate", candidates),
             ],
         }
+
+    def _phrase(self, verdicts: Sequence[tuple[Any, ...]]) -> str | None:
+        """What a regressor was told of the verdicts on the chains of draw 0."""
+        first = {order: verdict for _, pair, draw, order, verdict, _ in verdicts if pair == "chains" and draw == 0}
+        return self._asked.phrase(first) if self._asked is not None and first else None
 
     def _maybe(self, value: str | None) -> str | None:
         return None if value is None else self._text(value)

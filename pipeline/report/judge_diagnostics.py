@@ -16,6 +16,8 @@ __all__ = ["PairDiagnostics", "ScoreDiagnostics", "labeled_outcomes", "pair_diag
 
 _LEAST = 3
 _ORDINAL_LEVELS = 30
+_KEY = ["item_id", "target", "pair", "draw"]
+"""What names a swap pair."""
 Triple = tuple[float, float, float]
 
 
@@ -116,14 +118,15 @@ def pair_diagnostics(
         outcomes: item_id, target, y of labeled items.
         anchors: item_id, pair, phi: what the anchors' answers were worth.
     """
-    asked = preferences.filter(
+    chains = pl.col("pair") == "chains"
+    asked = preferences.lazy().filter(
         pl.col("verdict_reason").is_null() | ~pl.col("verdict_reason").is_in(["missing_input", "not_asked"])
     )
-    asked = asked.with_columns(
-        pl.when(pl.col("pair") == "chains").then(pl.lit("chains")).otherwise(pl.lit("pairwise")).alias("kind")
-    )
+    raters = asked.select("rater", chains.alias("chains")).unique().sort("rater", "chains", descending=[False, True])
     found = []
-    for (rater, kind), frame in sorted(asked.group_by(["rater", "kind"]), key=lambda entry: entry[0]):
+    for rater, of_chains in raters.collect().iter_rows():
+        frame = asked.filter((pl.col("rater") == rater) & (chains == of_chains)).select(*_KEY, "order", "verdict")
+        frame, kind = frame.collect(), "chains" if of_chains else "pairwise"
         known = frame.filter(pl.col("verdict").is_not_null())
         both, half = _swapped(known)
         entry = PairDiagnostics(
@@ -156,7 +159,12 @@ def _over_items(values: np.ndarray[Any, Any], items: pl.Series) -> Estimate | No
         return None
     if np.ptp(values) == 0.0:
         return naive_mean(values[: items.n_unique()], interval="wilson")
-    return naive_mean(values, clusters=items.to_numpy(), interval="wilson")
+    return naive_mean(values, clusters=_codes(items).to_numpy(), interval="wilson")
+
+
+def _codes(items: pl.Series) -> pl.Series:
+    """Numbers in the place of ids: as they come where equal ones lie together."""
+    return items.rle_id() if items.is_sorted() else items.rank("dense")
 
 
 def _position_effect(known: pl.DataFrame) -> Estimate | None:
@@ -176,7 +184,6 @@ def _swapped(known: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
     ``said`` is 1, −1 or 0 where both orders agree that the target's text (or w1) wins, loses or ties; else infinite.
     """
-    key = ["item_id", "target", "pair", "draw"]
     side = (
         pl.when(pl.col("verdict") == "tie")
         .then(0.0)
@@ -184,9 +191,12 @@ def _swapped(known: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         .then(1.0)
         .otherwise(-1.0)
     )
-    sides = known.select(*key, "order", side.alias("side"))
+    sides = known.select(*_KEY, "order", side.alias("side"))
     orders = [sides.filter(pl.col("order") == order).drop("order") for order in ("ab", "ba")]
-    both = orders[0].join(orders[1], on=key, how="inner", maintain_order="left")
+    if all(one.equals(other) for one, other in zip(*(part.select(_KEY) for part in orders), strict=True)):
+        both = orders[0].with_columns(orders[1]["side"].alias("side_right"))
+    else:
+        both = orders[0].join(orders[1], on=_KEY, how="inner", maintain_order="left")
     same = pl.col("side") == pl.col("side_right")
     said = pl.when(same).then(pl.col("side")).otherwise(math.inf)
     both = both.with_columns(same.cast(pl.Float64).alias("consistent"), said.alias("said"))

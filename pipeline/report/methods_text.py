@@ -137,8 +137,9 @@ def _decisions(estimates: EstimateSet) -> Iterator[str]:
     decided = estimates.extra.get("decisions")
     if decided:
         yield (
-            f"Joint intervals of all gaps (adjustment: {decided['adjustment']}) give the rank sets; p-values are Holm's, and two"
-            f" targets are called equivalent if the joint interval lies within ±{decided['margin']:g}."
+            f"Joint intervals of all gaps (adjustment: {decided['adjustment']}) give the rank sets;"
+            f" p-values are Holm's, and two targets are called equivalent if the joint interval"
+            f" lies within ±{decided['margin']:g}."
         )
 
 

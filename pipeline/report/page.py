@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from pipeline.report.asked_prompts import AskedPrompts
 from pipeline.report.charts import standalone
 from pipeline.report.figures_pdf import svg_to_pdf
 from pipeline.report.item_browser import item_browser
@@ -29,7 +30,7 @@ __all__ = ["write_report"]
 
 _FIGURE = re.compile(r"(forest|gaps|(profile|best-of-n)-\d+)\.(svg|pdf)")
 _ASSETS = Path(__file__).resolve().parent / "assets"
-_SECTIONS = {
+_SECTIONS: dict[str, Callable[[RunFolder], str] | None] = {
     "leaderboard": leaderboard,
     "profiles": profiles,
     "gaps": gaps,
@@ -39,19 +40,26 @@ _SECTIONS = {
     "judges": judges,
     "self-check": self_check,
     "cost": calls,
-    "items": item_browser,
+    "items": None,  # piece by piece
     "methods": provenance,
 }
 
 
-def write_report(folder: Path) -> None:
+def write_report(folder: Path, asked: AskedPrompts | None = None, *, state: str | None = None) -> None:
     """Write ``report.html`` and ``figures/`` of the run in ``folder``; the same run gives the same bytes.
+
+    Args:
+        folder: the run.
+        asked: its prompts, so that the page can say what each call was asked.
+        state: of the run, where its manifest does not say it yet.
 
     Raises:
         InputError: the run has no estimates yet, or a file of it is damaged.
     """
     run = RunFolder(folder)
-    _write(folder / "report.html", _page(run))
+    if state is not None:
+        run.manifest["state"] = state
+    _write(folder / "report.html", _page(run, asked))
     target = folder / "figures"
     target.mkdir(exist_ok=True)
     drawn = dict(_figures(run))
@@ -59,11 +67,11 @@ def write_report(folder: Path) -> None:
         if _FIGURE.fullmatch(old.name) and old.stem not in drawn:
             old.unlink()
     for name, svg in drawn.items():
-        _write(target / f"{name}.svg", standalone(svg))
-        _write(target / f"{name}.pdf", svg_to_pdf(svg))
-    _write(target / "tables.md", tables_markdown(run.estimates, run.axis))
-    _write(target / "tables.tex", tables_latex(run.estimates, run.axis))
-    _write(target / "methods.txt", methods_paragraph(run.estimates, run.manifest, run.config) + "\n")
+        _write(target / f"{name}.svg", [standalone(svg)])
+        _write(target / f"{name}.pdf", [svg_to_pdf(svg)])
+    _write(target / "tables.md", [tables_markdown(run.estimates, run.axis)])
+    _write(target / "tables.tex", [tables_latex(run.estimates, run.axis)])
+    _write(target / "methods.txt", [methods_paragraph(run.estimates, run.manifest, run.config) + "\n"])
 
 
 def _figures(run: RunFolder) -> Iterator[tuple[str, str]]:
@@ -79,22 +87,35 @@ def _figures(run: RunFolder) -> Iterator[tuple[str, str]]:
         yield f"best-of-n-{position}", svg
 
 
-def _write(path: Path, content: str | bytes) -> None:
+def _write(path: Path, content: Iterable[str | bytes]) -> None:
+    """Piece by piece into a draft, which then takes the place of the file."""
     draft = path.with_name(path.name + ".draft")
-    draft.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
+    with draft.open("wb") as file:
+        for part in content:
+            file.write(part if isinstance(part, bytes) else part.encode("utf-8", "backslashreplace"))
     draft.replace(path)
 
 
-def _page(run: RunFolder) -> str:
+def _page(run: RunFolder, asked: AskedPrompts | None) -> Iterator[str]:
+    """The page in pieces: all sections but the items are made first, since the head links to them."""
     style = (_ASSETS / "report.css").read_text(encoding="utf-8")
     script = (_ASSETS / "report.js").read_text(encoding="utf-8")
-    sections = {name: made for name, make in _SECTIONS.items() if (made := make(run))}
+    sections = {}
+    for name, make in _SECTIONS.items():
+        sections[name] = "" if make is None else make(run)
+        run.forget()
+    sections = {name: made for name, made in sections.items() if made or _SECTIONS[name] is None}
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-    return (
+    yield (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(run.config.get('name'))}: auxeval report</title><style>{style}</style></head><body>"
-        f'<a class="skip" href="#main">Skip to the results</a>{header(run, list(sections))}'
-        f'<main id="main">{"".join(sections.values())}</main>{footer(run)}<script>{script}</script></body></html>\n'
+        f'<a class="skip" href="#main">Skip to the results</a>{header(run, list(sections))}<main id="main">'
     )
+    for name, made in sections.items():
+        if _SECTIONS[name] is None:
+            yield from item_browser(run, asked)
+        else:
+            yield made
+    yield f"</main>{footer(run)}<script>{script}</script></body></html>\n"

@@ -19,8 +19,8 @@ from pipeline.tables.store import read_table
 
 __all__ = ["CallLog", "RunFolder"]
 
-_MOST_CALLS = 2_000_000
-"""Calls of a log beyond which it is not read: repairs and drift are left out then."""
+_MOST_LOG = 800_000_000
+"""Bytes of a log of calls (about two million of them) beyond which it is not read: repairs and drift are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,7 @@ class RunFolder:
     def call_log(self) -> CallLog:
         """Repairs and times of scores from calls.jsonl; only lines of interest are parsed."""
         path = self.path / "calls.jsonl"
-        calls = (self.manifest.get("calls") or {}).get("calls") or 0
-        if not path.exists() or calls > _MOST_CALLS:
+        if not path.exists() or path.stat().st_size > _MOST_LOG:
             return CallLog()
         repairs: Counter[tuple[str, str]] = Counter()
         times: dict[str, str] = {}

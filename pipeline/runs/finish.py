@@ -11,7 +11,7 @@ from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
-from pipeline.runs.manifest import Manifest
+from pipeline.runs.manifest import Manifest, State
 from pipeline.runs.planning import families_worth
 from pipeline.runs.quality import quality_warnings, simulated_truth
 from pipeline.tables.signals import assemble_signals
@@ -50,7 +50,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
         {**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
     )
     write_atomically(directory.estimates_file, estimates.to_json())
-    make_report(directory)
+    make_report(directory, state="done")  # which is what the manifest says as soon as the report is there
     manifest.finish("done")
     return estimates
 
@@ -69,8 +69,16 @@ def _unique(warnings: tuple[Warned, ...]) -> list[Warned]:
     return list(dict.fromkeys(warnings))
 
 
-def make_report(directory: RunDirectory) -> None:
-    """(Re)build report.html and figures/ from what the run holds."""
-    from pipeline.report.page import write_report
+def make_report(directory: RunDirectory, *, state: State | None = None) -> None:
+    """(Re)build report.html and figures/ from what the run holds.
 
-    write_report(directory.path)
+    Args:
+        directory: the run.
+        state: what the report says of the run, where its manifest does not say it yet.
+    """
+    from pipeline.report.page import write_report
+    from pipeline.runs.prompt_texts import asked_prompts
+    from pipeline.runs.setup import run_prompts
+
+    config = directory.config()
+    write_report(directory.path, asked_prompts(run_prompts(config, directory), config), state=state)

@@ -16,7 +16,7 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price
 from pipeline.runs.directory import RunDirectory
 
-__all__ = ["Prepared", "check_ready", "default_config", "prepare", "resolve_config", "save_prompts"]
+__all__ = ["Prepared", "check_ready", "default_config", "prepare", "resolve_config", "run_prompts", "save_prompts"]
 
 
 def default_config() -> RunConfig:
@@ -107,7 +107,7 @@ def prepare(config: RunConfig, directory: RunDirectory | None = None, *, need_ke
     """
     benchmark = load_benchmark(config.benchmark, config.seed)
     labeled = draw_labeled(benchmark, config.design.labeled, config.seed)
-    prompts = _prompts(config, directory)
+    prompts = run_prompts(config, directory)
     if directory is not None:
         recorded = (directory.manifest().get("benchmark") or {}).get("sha256")
         if recorded is not None and recorded != benchmark.hash:
@@ -189,7 +189,7 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
     )
 
 
-def _prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
+def run_prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
     """The run's own prompts where it was started before, so that an upgrade changes no request of a running run."""
     variant, rubric = config.design.tau.variant, config.design.tau.rubric
     saved = directory.path / "prompts" if directory is not None else None

@@ -107,6 +107,63 @@
     phi === null || phi === undefined ? el("span", "no φ", "null") : el("span", `φ = ${phi}`, phi >= 0.5 ? "right" : "wrong");
   const reply = (text) => (text === null ? el("p", "no reply", "null") : el("pre", text));
 
+  // What each call was asked: the run's prompts, filled with the texts of this page.
+  const judgedOf = (text, judged) =>
+    typeof judged === "string" ? judged : text === null || judged === null ? null : text.slice(0, text.length - judged);
+  const filled = (pattern, texts) =>
+    pattern.replace(/\ue000(\w+)\ue001/g, (_, name) => (name in texts && texts[name] !== null ? texts[name] : `[${name}: not on this page]`));
+  const callsOf = (item, index, k) => {
+    const found = item.targets[k];
+    const target = index.targets[k];
+    const ours = judgedOf(found.text, found.judged);
+    const calls = [];
+    const add = (title, name, texts) => calls.push([title, name, texts || {}]);
+    if (found.outcome !== null) add(`answer, asked of ${target}`, "answer");
+    found.scores.forEach(([prompt, score]) => add(`${prompt}, asked of ${index.judge}: ${shown(score)}`, prompt, { response: ours }));
+    for (const [level, first, second] of found.pairs) {
+      const model = index.levels[level];
+      const other = index.targets.indexOf(model) >= 0 ? item.targets[index.targets.indexOf(model)] : null;
+      const anchor = item.anchors[index.anchors.indexOf(model)];
+      const theirs = other ? judgedOf(other.text, other.judged) : anchor ? judgedOf(anchor[2], anchor[3]) : null;
+      add(`against the ${level} anchor, shown first, asked of ${index.judge}: ${shown(first)}`, "pairwise", { response_a: ours, response_b: theirs });
+      add(`against the ${level} anchor, shown second, asked of ${index.judge}: ${shown(second)}`, "pairwise", { response_a: theirs, response_b: ours });
+    }
+    const [w1, w2] = item.chains;
+    if (Object.keys(found.chains).length) {
+      add(`chains of draw 0, w1 first, asked of ${target}`, "preference", { chain_a: w1, chain_b: w2 });
+      add(`chains of draw 0, w2 first, asked of ${target}`, "preference", { chain_a: w2, chain_b: w1 });
+    }
+    if (found.taus.length) {
+      const texts = { chain_a: w1, chain_b: w2, preference: found.phrase };
+      add(`τ of draw 0, asked of ${index.regressor}: ${shown(found.taus[0])}`, "tau", texts);
+    }
+    if (found.candidates.length) {
+      add(`candidates, asked of ${target}`, "candidates");
+      add(`score of a candidate, asked of ${index.judge}`, "candidate_scores");
+    }
+    return calls.filter(([, name]) => name in index.prompts);
+  };
+  const lazily = (entry, make) =>
+    entry.addEventListener("toggle", () => {
+      if (!entry.open || entry.dataset.filled) return;
+      entry.dataset.filled = "yes";
+      entry.append(...make());
+    });
+  const promptOf = (item, index, [title, name, texts]) => {
+    const entry = el("details", null, "prompt");
+    entry.append(el("summary", title));
+    const choices = item.choices && item.choices.map((c, k) => `${String.fromCharCode(65 + k)}. ${c}`).join("\n");
+    const pattern = index.prompts[name][item.choices ? 0 : 1];
+    lazily(entry, () => [el("pre", filled(pattern, { question: item.question, choices, ...texts }))]);
+    return entry;
+  };
+  const promptsOf = (item, index, calls, label) => {
+    const entry = el("details", null, "prompts");
+    entry.append(el("summary", `${label} (${calls.length})`));
+    lazily(entry, () => calls.map((call) => promptOf(item, index, call)));
+    return entry;
+  };
+
   const answerOf = (name, found) => {
     const box = el("section", null, "answer");
     const head = el("h4", name);
@@ -143,13 +200,21 @@
     if (item.choices) inside.append(line("Choices", ...item.choices.map((c, k) => `${String.fromCharCode(65 + k)} ${c}`)));
     const level = item.profile === null ? "" : `${index.axis} ${item.profile}`;
     inside.append(line("Gold", shown(item.gold), level, item.labeled ? "labeled" : "not labeled"));
-    item.targets.forEach((found, k) => inside.append(answerOf(index.targets[k], found)));
+    item.targets.forEach((found, k) => {
+      const box = answerOf(index.targets[k], found);
+      const calls = found === null ? [] : callsOf(item, index, k);
+      if (calls.length) box.append(promptsOf(item, index, calls, "Prompts"));
+      inside.append(box);
+    });
     item.anchors.forEach((found, k) => {
       if (!found) return;
       const more = el("details");
       const head = el("summary", `anchor ${index.anchors[k]}: ${shown(found[0])} `);
       head.append(grade(found[1]));
       more.append(head, reply(found[2]));
+      if ("anchor" in index.prompts) {
+        more.append(promptsOf(item, index, [[`anchor, asked of ${index.anchors[k]}`, "anchor", {}]], "Prompt"));
+      }
       inside.append(more);
     });
     return inside;

@@ -57,7 +57,7 @@ def header(run: RunFolder, present: Sequence[str]) -> str:
 def _state(manifest: Mapping[str, Any]) -> str:
     if manifest.get("state") == "stopped":
         return f"stopped early: {manifest.get('reason') or 'no reason given'}"
-    return "estimated"
+    return str(manifest.get("state") or "unknown")
 
 
 def _calls(manifest: Mapping[str, Any]) -> str:
