@@ -266,9 +266,12 @@ def main() -> None:
         return
     inspect = options.inspect or (sys.executable if importlib.util.find_spec("inspect_ai") else None)
     found: dict[str, list[dict[str, Any]]] = {}
+    compiled = tempfile.TemporaryDirectory()
     for _ in range(options.rounds):
         port = free_port()
         with tempfile.TemporaryDirectory() as base:
+            # Compiled bytecode is kept, as it is for users, whatever this machine's settings are.
+            os.environ["PYTHONDONTWRITEBYTECODE"], os.environ["PYTHONPYCACHEPREFIX"] = "", compiled.name
             commands = {name: [sys.executable, __file__, "--client", name, "URL"] for name in options.only}
             for name, command in commands.items():
                 folder = f"{base}/{name.removesuffix(', cached')}"
@@ -279,6 +282,7 @@ def main() -> None:
                 command = [inspect, "-c", INSPECT, "URL", str(options.prompts), base, name, str(Path(__file__).parent)]
                 found.setdefault(name, []).append(measure(command, base, port))
                 print(name, json.dumps(found[name][-1]), file=sys.stderr, flush=True)
+    compiled.cleanup()
     report(found, options.prompts)
 
 
