@@ -386,7 +386,10 @@ def parse_config(data: object, *, source: str = "config", base: Path | None = No
         ConfigError: anything wrong with it, as one line.
     """
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{source}: expected a mapping of keys at the top, got {type(data).__name__}")
+        found = (
+            "it is empty" if data is None else "it holds a list" if isinstance(data, list) else "it holds plain text"
+        )
+        raise ConfigError(f"{source}: expected a mapping of keys at the top, but {found}; see examples/quickstart.yaml")
     schema = data.get("schema", SCHEMA)
     if isinstance(schema, int) and schema > SCHEMA:
         raise ConfigError(f"{source}: schema {schema} is newer than this program reads ({SCHEMA}); upgrade auxeval")

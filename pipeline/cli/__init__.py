@@ -122,6 +122,9 @@ def _run(argv: list[str] | None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.UsageError as error:
+        if error.ctx is not None and isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            click.echo(error.ctx.get_help(), err=True)
+            return 2
         where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
         return _fail(error.format_message() + where, 2)
     except click.ClickException as error:

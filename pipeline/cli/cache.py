@@ -35,7 +35,7 @@ def _open(cache_dir: Path | None, *, must_exist: bool = True) -> ReplyCache:
     from pipeline.models.cache import ReplyCache, default_cache_dir
 
     folder = cache_dir or default_cache_dir()
-    if must_exist and not folder.is_dir():
+    if must_exist and not (folder / "cache.db").is_file():
         raise InputError(f"{folder}: no cache here; AUXEVAL_CACHE_DIR or --cache-dir names another place")
     return ReplyCache(folder)
 

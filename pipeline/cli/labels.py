@@ -82,6 +82,8 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
     """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again."""
     from pipeline.report.table_text import print_table_estimates
 
+    if not file.is_file():
+        raise InputError(f"{file}: no such label sheet; auxeval labels export {source} {file} writes one")
     if Path(source).is_file():
         from pipeline.report.label_tables import import_table_labels
         from pipeline.report.table_estimates import estimate_table

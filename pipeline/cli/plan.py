@@ -10,6 +10,7 @@ import click
 from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import json_option, print_json, print_table, print_text, runs_dir_option
 from pipeline.cli.table_options import column_options
+from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.plans import ForecastEntry, LabelsEntry, PlanDocument
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pipeline.runs.forecast import Forecast
 
 __all__ = ["command"]
+
+_CONFIGS = (".yaml", ".yml")
+_TABLES = (".csv", ".jsonl", ".parquet", ".gz")
 
 
 @click.command()
@@ -35,7 +39,9 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
     CONFIG --limit 20) makes the forecast exact. With --half-width W, and for a finished RUN or a TABLE with some
     gold, also: how many labels are needed, and what each family of signals is worth."""
     path = Path(source)
-    if path.is_file() and path.suffix.lower() not in (".yaml", ".yml"):
+    if width is not None and not width > 0.0:
+        raise InputError(f"--half-width must be positive, got {width:g}")
+    if path.is_file() and path.suffix.lower() not in _CONFIGS:
         from pipeline.cli.plan_table import plan_table
 
         plan_table(path, columns, width, as_json)
@@ -67,6 +73,8 @@ def _source(path: Path, source: str, runs_dir: Path, limit: int | None) -> tuple
 
     if path.is_file():
         return None, resolve_config(path, limit=limit)
+    if path.suffix.lower() in (*_CONFIGS, *_TABLES):
+        raise InputError(f"{source}: no such file")
     directory = find_run(source, runs_dir)
     return directory, resolve_config(directory.config(), limit=limit)
 

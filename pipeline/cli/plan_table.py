@@ -68,8 +68,8 @@ def print_label_plan(labels: LabelsEntry) -> None:
     for row in labels["plans"]:
         if row["note"]:
             print_text(f"{row['target']}, {row['what']}: {row['note']}")
-    for row in labels["worth"]:
-        print_text(row["sentence"])
+    for family in labels["worth"]:
+        print_text(family["sentence"])
 
 
 def parse_families(texts: tuple[str, ...], signals: tuple[str, ...]) -> tuple[Any, ...]:

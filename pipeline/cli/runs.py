@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.output import json_option, runs_dir_option
+from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import RunEntry, RunsListDocument
@@ -27,6 +28,8 @@ def list_runs(runs_dir: str, as_json: bool) -> None:
     """List the runs under the runs directory, newest first."""
     from pipeline.cli.output import print_json, print_table
 
+    if Path(runs_dir).is_file():
+        raise InputError(f"{runs_dir}: is a file; runs are kept in a folder (--runs-dir)")
     rows = sorted(_runs(Path(runs_dir)), key=lambda row: str(row["created_at"]), reverse=True)
     if as_json:
         document: RunsListDocument = {"schema": 1, "command": "runs list", "runs": rows}
@@ -49,7 +52,6 @@ def list_runs(runs_dir: str, as_json: bool) -> None:
 
 
 def _runs(folder: Path) -> list[RunEntry]:
-    from pipeline.errors import InputError
     from pipeline.runs.directory import RunDirectory
 
     found: list[RunEntry] = []

@@ -100,7 +100,7 @@ def read_cassette(path: Path) -> Iterator[CassetteHead | Entry | Failed]:
             try:
                 if len(line) > _MAX_LINE:
                     raise ValueError("longer than 256 MiB")
-                document = json.loads(line)
+                document = _parsed(line, path, first=number == 1)
                 if not isinstance(document, dict):
                     raise ValueError("not a JSON object")
                 yield _head(document, path) if number == 1 else _recorded(document)
@@ -108,6 +108,15 @@ def read_cassette(path: Path) -> Iterator[CassetteHead | Entry | Failed]:
                 raise DataError(f"{path}: line {number}: {_why(error)}") from None
         if number == 0:
             raise DataError(f"{path}: is empty; a cassette starts with a header line")
+
+
+def _parsed(line: bytes, path: Path, *, first: bool) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        if first:
+            raise DataError(f"{path}: is no cassette of auxeval (auxeval export RUN FILE makes one)") from None
+        raise
 
 
 def _why(error: Exception) -> str:

@@ -151,6 +151,7 @@ def create_run(config: RunConfig, *, run_id: str | None, runs_dir: Path) -> RunD
     name = run_id or new_run_id(config)
     if not _RUN_ID.match(name):
         raise InputError(f"run id {name!r}: use letters, digits, dots, dashes and underscores, at most 128")
+    _refuse_file(runs_dir)
     directory = RunDirectory(runs_dir / name)
     if directory.config_file.exists():
         try:
@@ -164,12 +165,18 @@ def create_run(config: RunConfig, *, run_id: str | None, runs_dir: Path) -> RunD
     return directory
 
 
+def _refuse_file(runs_dir: Path) -> None:
+    if runs_dir.exists() and not runs_dir.is_dir():
+        raise InputError(f"{runs_dir}: is a file; runs are kept in a folder (--runs-dir)")
+
+
 def find_run(run: str | Path, runs_dir: Path = Path("runs")) -> RunDirectory:
     """A run given as a directory or as an id under ``runs_dir``.
 
     Raises:
         InputError: neither exists, or it holds no run; names the nearest ids.
     """
+    _refuse_file(runs_dir)
     for candidate in (Path(run), runs_dir / run):
         if (candidate / "config.yaml").is_file():
             return RunDirectory(candidate)
