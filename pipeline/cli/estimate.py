@@ -31,6 +31,7 @@ __all__ = ["command"]
     help="What intervals are about: these rows, or what they were drawn from.",
 )  # fmt: skip
 @click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
+@click.option("--shrink", is_flag=True, help="Also show tiny groups of a categorical profile shrunk to their mean.")
 @click.option("--rehearse", type=int, metavar="B", help="Hide known labels at random B times: error and coverage.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
 @json_option
@@ -56,7 +57,7 @@ def _means(table: Path, given: dict[str, Any]) -> None:
         raise InputError("--signals COL,… is needed: label-free numbers that tell good answers from bad ones")
     inputs = read_inputs(table, roles)
     about = cast(Literal["pool", "population"], given["target"])
-    options = TableOptions(methods, given["level"], about, distribution, given["seed"])
+    options = TableOptions(methods, given["level"], about, distribution, given["seed"], given["shrink"])
     estimates = estimate_table(inputs, options)
     rehearsed: tuple[Any, ...] = ()
     if given["rehearse"] is not None:

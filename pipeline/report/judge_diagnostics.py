@@ -125,8 +125,8 @@ def pair_diagnostics(
     raters = asked.select("rater", chains.alias("chains")).unique().sort("rater", "chains", descending=[False, True])
     found = []
     for rater, of_chains in raters.collect().iter_rows():
-        frame = asked.filter((pl.col("rater") == rater) & (chains == of_chains)).select(*_KEY, "order", "verdict")
-        frame, kind = frame.collect(), "chains" if of_chains else "pairwise"
+        own = asked.filter((pl.col("rater") == rater) & (chains == of_chains)).select(*_KEY, "order", "verdict")
+        frame, kind = own.collect(), "chains" if of_chains else "pairwise"
         known = frame.filter(pl.col("verdict").is_not_null())
         both, half = _swapped(known)
         entry = PairDiagnostics(

@@ -82,8 +82,11 @@ def _design(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping
 def _naive(estimates: EstimateSet) -> Iterator[str]:
     if _of(estimates, "naive"):
         yield f"The naive estimate is the mean outcome of the labeled items{_intervals(estimates, 'naive')}."
-    if _of(estimates, "repeated_decoding"):
+    repeated = _of(estimates, "repeated_decoding")
+    if repeated:
         yield "Repeated decoding averages several answers to each labeled item; items are the units."
+        if any((found.diagnostics.get("components") or {}).get("item") is not None for _, found in repeated):
+            yield "Its variance is split into that between items and that of the answers to one item (one-way ANOVA)."
 
 
 def _one_step(estimates: EstimateSet, design: Mapping[str, Any]) -> Iterator[str]:
@@ -128,6 +131,11 @@ def _lace(estimates: EstimateSet, manifest: Mapping[str, Any]) -> Iterator[str]:
         )
     if _of(estimates, "lace_profile_band"):
         yield "Joint bands hold for the whole profile at once."
+    if _of(estimates, "lace_profile_shrunk"):
+        yield (
+            "Beside them stand the same groups shrunk towards their common mean (normal-normal empirical Bayes, the"
+            " between-group variance averaged over its posterior), whose intervals hold on average over groups."
+        )
 
 
 def _decisions(estimates: EstimateSet) -> Iterator[str]:

@@ -23,6 +23,7 @@ from pipeline.report.sections.leaderboard import forest, leaderboard
 from pipeline.report.sections.one_step import one_step
 from pipeline.report.sections.profiles import profile_chart, profiles
 from pipeline.report.sections.provenance import provenance
+from pipeline.report.sections.repeats import repeats
 from pipeline.report.sections.self_check import self_check
 from pipeline.report.sections.signals import signals
 
@@ -35,6 +36,7 @@ _SECTIONS: dict[str, Callable[[RunFolder], str] | None] = {
     "profiles": profiles,
     "gaps": gaps,
     "best-of-n": best_of_n,
+    "repeats": repeats,
     "one-step": one_step,
     "signals": signals,
     "judges": judges,

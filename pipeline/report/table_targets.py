@@ -24,6 +24,7 @@ from pipeline.estimators import (
     lace_profile,
     naive_mean,
 )
+from pipeline.report.shrunk_groups import SHRUNK, shrunk_beside
 from pipeline.tables.estimator_inputs import ProfileAxis, TargetInputs
 from pipeline.tables.signal_checks import ALL, Notice, imbalanced_columns
 from pipeline.tables.user_table import nearest_names
@@ -65,6 +66,7 @@ class TableOptions:
         target: "pool" for the mean of these rows, "population" for that of what they were drawn from.
         distribution: value of the first profile column → its share in deployment; empty means: not given.
         seed: of everything random.
+        shrink: adds categorical profiles shrunk towards their common mean, beside the unshrunk ones.
     """
 
     methods: tuple[str, ...] = DEFAULT_METHODS
@@ -72,6 +74,7 @@ class TableOptions:
     target: Literal["pool", "population"] = "pool"
     distribution: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
+    shrink: bool = False
 
 
 @contextmanager
@@ -142,7 +145,21 @@ def target_estimates(
     for method, step in steps.items():
         with named_errors(target.name, method, notices):
             found[method] = step()
+            if options.shrink and method.startswith("lace_profile"):
+                _add_shrunk(found, method, target.name, notices)
     return found
+
+
+def _add_shrunk(found: dict[str, Estimate | Profile], method: str, target: str, notices: list[Notice]) -> None:
+    """The shrunk profile beside ``method``, under its own name."""
+    profile = found[method]
+    shrunk = shrunk_beside(profile) if isinstance(profile, Profile) else None
+    if shrunk is None:
+        text = "--shrink needs a categorical profile with at least 4 groups that have an estimate and a variance"
+        notices.append(Notice("not_shrunk", text, target))
+        return
+    name = method.replace("lace_profile", SHRUNK, 1)
+    found[name] = replace(shrunk, method=SHRUNK)
 
 
 def _comparators(methods: Sequence[str]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ METHOD_LABELS: Mapping[str, str] = {
     "lace": "LACE mean",
     "lace_deployment": "LACE, deployment",
     "lace_profile": "LACE profile",
+    "lace_profile_shrunk": "LACE profile, shrunk (option)",
     "truth": "simulated truth",
 }
 
@@ -72,7 +73,8 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
             for method, profile in methods.items():
                 if method.startswith("lace_profile") and not method.endswith("_band") and isinstance(profile, Profile):
                     along = f" along {profile.diagnostics['column']}" if "column" in profile.diagnostics else ""
-                    yield _profile(f"{target}: profile{along}", profile)
+                    how = ", shrunk to the groups' mean (option)" if "shrunk" in method else ""
+                    yield _profile(f"{target}: profile{along}{how}", profile)
     if any(isinstance(gap.estimate, Estimate) for gap in estimates.gaps):
         yield _gaps(estimates)
     decided = estimates.extra.get("decisions")

@@ -25,6 +25,7 @@ from pipeline.estimators import (
 )
 from pipeline.report.document import EstimateSet, Warned
 from pipeline.report.joint_decisions import joint_decisions
+from pipeline.report.shrunk_groups import SHRUNK, shrunk_beside
 from pipeline.runs.arrays import (
     TargetArrays,
     generator,
@@ -260,9 +261,13 @@ def _add_profiles(
         }
         with named_refusals(name, "lace_profile"):
             rule: dict[str, Any] = {**shared, "adapt": "average", "learner": learner}
-            estimates[name]["lace_profile"] = lace_profile(
+            profile = lace_profile(
                 axis.z, arrays.y, arrays.signals, rng=generator(config.seed, "lace_profile", name), **rule
             )
+            estimates[name]["lace_profile"] = profile
+            shrunk = shrunk_beside(profile)
+            if shrunk is not None:
+                estimates[name][SHRUNK] = replace(shrunk, method=SHRUNK)
             band = lace_profile_band(
                 axis.z, arrays.y, arrays.signals, rng=generator(config.seed, "lace_profile", name), **rule
             )

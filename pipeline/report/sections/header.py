@@ -15,6 +15,7 @@ _LINKS = {
     "profiles": "Profiles",
     "gaps": "Gaps",
     "best-of-n": "Best of N",
+    "repeats": "Repeats",
     "one-step": "One-step",
     "signals": "Signals",
     "judges": "Judges",

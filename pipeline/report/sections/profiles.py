@@ -9,10 +9,11 @@ from pipeline.report.charts import Curve, curve_chart
 from pipeline.report.markup import Cell, Number, figure, section, table, text
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, value
+from pipeline.report.shrunk_groups import SHRUNK, SHRUNK_NOTE
 
 __all__ = ["places", "profile_chart", "profiles"]
 
-_OWN = ("lace_profile", "lace_profile_band", "naive_profile")
+_OWN = ("lace_profile", "lace_profile_band", "naive_profile", SHRUNK)
 
 
 def profiles(run: RunFolder) -> str:
@@ -54,6 +55,7 @@ def _one(run: RunFolder, target: str) -> str:
         return ""
     percent = is_share(run)
     band, naive = _of(run, target, "lace_profile_band"), _of(run, target, "naive_profile")
+    shrunk = _of(run, target, SHRUNK)
     verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
     rows: list[list[Cell]] = []
     for k, at in enumerate(profile.at):
@@ -67,18 +69,21 @@ def _one(run: RunFolder, target: str) -> str:
             row.append(between(band.low[k], band.high[k], percent=percent))
         if naive is not None:
             row += [value(naive.value[k], percent=percent), between(naive.low[k], naive.high[k], percent=percent)]
+        if shrunk is not None:
+            row += [value(shrunk.value[k], percent=percent), between(shrunk.low[k], shrunk.high[k], percent=percent)]
         effective = profile.n_effective[k]
         row += [Number(effective, f"{effective:.1f}" if math.isfinite(effective) else "–"), str(verdicts[k])]
         rows.append(row)
     columns = [run.axis, "LACE, %" if percent else "LACE", "SE", "interval"]
     columns += ["joint band"] if band is not None else []
     columns += ["labels alone", "labels alone, interval"] if naive is not None else []
+    columns += ["shrunk", "shrunk, interval"] if shrunk is not None else []
     columns += ["labels in reach", "signals"]
     covers = profile.diagnostics.get("covers") or f"{profile.target} profile"
     note = (
         f"interval: this point alone; joint band: the whole curve at once; both {100 * profile.level:g} %, about the"
         f" {covers} as the kernel smooths it. labels in reach: effective labels at the point. signals: whether they"
-        " help there."
+        f" help there.{f' {SHRUNK_NOTE}' if shrunk is not None else ''}"
     )
     made = table(
         columns,
@@ -86,7 +91,7 @@ def _one(run: RunFolder, target: str) -> str:
         caption=f"{target}: profile by {run.axis}",
         numeric=range(1, len(columns) - 1),
         note=note,
-        source=f"estimates.json, targets → {target} → lace_profile, lace_profile_band, naive_profile",
+        source=f"estimates.json, targets → {target} → {', '.join(m for m in _OWN if _of(run, target, m) is not None)}",
     )
     return f"<h3>{text(target)}</h3>{figure(profile_chart(run, target))}{made}{_comparators(run, target)}"
 
