@@ -246,7 +246,7 @@ def measure(command: list[str], folder: str, port: int) -> dict[str, Any]:
             stats = json.load(response)
     finally:
         server.stdin.close()
-        server.wait(10)
+        server.wait(60)
     return {**found, "requests": stats["requests"], "peak": stats["peak_in_flight"]}
 
 

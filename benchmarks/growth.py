@@ -236,7 +236,7 @@ def measure(name: str, size: int) -> Point:
         finally:
             if server is not None and server.stdin is not None:
                 server.stdin.close()
-                server.wait(10)
+                server.wait(60)
     return Point(size, **json.loads(done.stdout.strip().splitlines()[-1]))
 
 
