@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import shlex
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -107,9 +106,9 @@ async def _collect(
             _write_tables(directory, prepared, spool)
         except RunStopped as stop:
             manifest.finish("stopped", reason=stop.reason)
-            raise StoppedEarly(stop.reason, run=directory.path, resume_command=_resume_command(directory)) from None
+            raise StoppedEarly(stop.reason, run=directory.path, resume_command=directory.resume_command) from None
         except BaseException as error:  # the lines of the last replies may be missing: as after a crash
-            manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500], log_torn=True)
+            manifest.finish("stopped", reason=_why(error), log_torn=True)
             raise
         finally:
             spool.discard()
@@ -162,8 +161,14 @@ def _finish(directory: RunDirectory, prepared: Prepared, manifest: Manifest) -> 
     try:
         finish_run(directory, prepared.config, manifest)
     except BaseException as error:
-        manifest.finish("stopped", reason=f"{type(error).__name__}: {error}"[:500])
+        manifest.finish("stopped", reason=_why(error))
         raise
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+        return "interrupted"
+    return f"{type(error).__name__}: {error}"[:500]
 
 
 def _refuse(directory: RunDirectory, manifest: Manifest, gateway: Gateway) -> None:
@@ -254,10 +259,6 @@ def _record_spend(manifest: Manifest, log: CallLog) -> None:
     manifest.save()
 
 
-def _resume_command(directory: RunDirectory) -> str:
-    return f"auxeval resume {shlex.quote(str(directory.path))}"
-
-
 def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) -> None:
     kind = prepared.benchmark.profile_kind
     rows: Iterator[dict[str, Any]] = (
@@ -288,7 +289,7 @@ def _disk_full_can_be_resumed(directory: RunDirectory) -> Iterator[None]:
         raise StoppedEarly(
             f"{directory.path}: no space left on the disk; what was paid for is in the cache: free space, then resume",
             run=directory.path,
-            resume_command=_resume_command(directory),
+            resume_command=directory.resume_command,
         ) from None
 
 
