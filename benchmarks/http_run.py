@@ -15,10 +15,11 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+# Not as a package: some peers install one of their own named tests.
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "runs")]
 
-from tests.fault_server import FaultServer  # noqa: E402
-from tests.runs.conftest import http_config  # noqa: E402
+from conftest import http_config  # noqa: E402
+from fault_server import FaultServer  # noqa: E402
 
 _MEASURE = "import resource,sys,pipeline.cli;code=pipeline.cli._run(sys.argv[1:]);" + (
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss//1024,file=sys.stderr);sys.exit(code)"
