@@ -148,11 +148,23 @@ def _reopened(
     directory = find_run(run, Path(runs_dir))
     with directory.locked():
         config = resolve_config(directory.config(), budget_usd=budget_usd)
+        _tell_of_an_edited_config(directory, config)
         prepared = prepare(config, directory, need_keys=not transports)
         if not transports:
             check_ready(prepared)
             _tell_of_unbounded_replies(prepared, quiet)
         yield directory, prepared
+
+
+def _tell_of_an_edited_config(directory: RunDirectory, config: RunConfig) -> None:
+    """Say so where a run is carried on under another configuration than it began with."""
+    began_with = directory.manifest().get("config_sha256")
+    if began_with is not None and began_with != config.digest():
+        _LOG.warning(
+            "%s was edited since the run began: tables and estimates will follow the edited one, and calls.jsonl keeps"
+            " the calls of both; a new run (auxeval run CONFIG) keeps them apart and still asks nothing twice",
+            directory.config_file,
+        )
 
 
 async def _collect(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pipeline.runs.interface as interface
 from pipeline.cli import main
 from pipeline.models.spec import ModelSpec
 from pipeline.runs.directory import RunDirectory
+from pipeline.runs.manifest import Manifest
 from pipeline.runs.setup import prepare, resolve_config
 
 
@@ -65,3 +67,20 @@ def test_unbounded_replies_are_told_of_once(
     found = [record.getMessage() for record in caplog.records]
     assert len(found) == times
     assert all("models free name no max_tokens" in message and "4096" in message for message in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"), [("seed:", "seed: 3", True), ("call_deadline_s:", "call_deadline_s: 70", False)]
+)
+def test_a_config_edited_since_the_run_began_is_told_of(
+    old: str, new: str, told: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = resolve_config(None, limit=4)
+    directory = RunDirectory(tmp_path)
+    directory.config_file.write_text(config.to_yaml())
+    Manifest(directory).start(config, {})
+    edited = re.sub(rf"^{old} .*$", new, config.to_yaml(), flags=re.MULTILINE)
+    assert edited != config.to_yaml()
+    directory.config_file.write_text(edited)
+    interface._tell_of_an_edited_config(directory, directory.config())
+    assert any("was edited since the run began" in record.getMessage() for record in caplog.records) is told
