@@ -156,7 +156,7 @@ def record_run(items: int, folder: Path) -> None:
 
     import pipeline
 
-    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "runs")]  # no package: some peers install a "tests"
+    sys.path[:0] = [str(ROOT / "tests" / "runs"), str(ROOT / "tests")]  # no package: some peers install a "tests"
     http_config = import_module("conftest").http_config
     write_items(folder / "items.jsonl", items)
     config = http_config(

@@ -16,7 +16,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 # Not as a package: some peers install one of their own named tests.
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "runs")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "runs"), str(ROOT / "tests")]
 
 from conftest import http_config  # noqa: E402
 from fault_server import FaultServer  # noqa: E402
