@@ -68,21 +68,21 @@ class TextTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         from rich.text import Text
 
+        if self.title:
+            yield Text(plain(self.title), style="bold")
         natural, least = self._sizes()
         every = range(len(self.columns))
         for gap, smallest in ((_WIDE, natural), (_NARROW, natural), (_WIDE, least), (_TIGHT, least)):
             widths = column_widths(natural, smallest, options.max_width - _overhead(len(every), gap))
             if widths is not None:
-                yield self._rich(every, widths, gap, self.title)
+                yield self._rich(every, widths, gap)
                 return
         blocks = self._blocks(natural, least, options.max_width)
         if blocks is None:
-            yield from self._stacked(self.title)
+            yield from self._stacked()
             return
-        if self.title:
-            yield Text(plain(self.title), style="bold")
         for columns, widths in blocks:
-            yield self._rich(columns, widths, _WIDE, "")
+            yield self._rich(columns, widths, _WIDE)
 
     def _sizes(self) -> tuple[list[int], list[int]]:
         """Natural and least width of every column."""
@@ -128,14 +128,12 @@ class TextTable:
             block = wider
         return blocks
 
-    def _rich(self, columns: Sequence[int], widths: Sequence[int], gap: int, title: str) -> Table:
+    def _rich(self, columns: Sequence[int], widths: Sequence[int], gap: int) -> Table:
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         table = Table(
-            title=Text(plain(title), style="bold") if title else None,
-            title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
             padding=(0, int(gap > _TIGHT), 0, int(gap > _NARROW)),
@@ -153,12 +151,10 @@ class TextTable:
                 table.add_row(*(Text(row[k]) for k in columns))
         return table
 
-    def _stacked(self, title: str) -> Iterator[Any]:
+    def _stacked(self) -> Iterator[Any]:
         """One line per cell, for a terminal narrower than two columns."""
         from rich.text import Text
 
-        if title:
-            yield Text(plain(title), style="bold")
         for row in self.rows:
             if row is not None:
                 cells = zip(self.columns, row, strict=True)
