@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.best_of_n_weights import winner_weights as winner_weights
     from pipeline.estimators.comparators import comparator_profile as comparator_profile
     from pipeline.estimators.components import VarianceComponents as VarianceComponents
+    from pipeline.estimators.components import cluster_components as cluster_components
     from pipeline.estimators.components import variance_components as variance_components
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
     from pipeline.estimators.cross_fit import cross_fit_pool_tau as cross_fit_pool_tau
@@ -135,7 +136,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "gap_decisions": ("FittedGap", "fit_gap", "joint_gaps"),
     "means": ("naive_mean", "repeated_decoding_mean"),
     "one_step": ("one_step_mean", "one_step_values"),
-    "components": ("VarianceComponents", "variance_components"),
+    "components": ("VarianceComponents", "cluster_components", "variance_components"),
     "comparators": ("comparator_profile",),
     "lace": ("lace_profile",),
     "lace_band": ("lace_profile_band",),

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pipeline.estimators.checks import check_matrix
+from pipeline.estimators.checks import check_matrix, check_vector
+from pipeline.estimators.clusters import cluster_index
 
-__all__ = ["VarianceComponents", "variance_components"]
+__all__ = ["VarianceComponents", "cluster_components", "variance_components"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +76,35 @@ def variance_components(phi: ArrayLike) -> VarianceComponents:
     total = item + within
     share = min(max(item / total, 0.0), 1.0) if total > 0.0 else math.nan
     return VarianceComponents(items, repeats, mean, item, within, share, se)
+
+
+def cluster_components(phi: ArrayLike, clusters: ArrayLike) -> dict[str, float] | None:
+    """Variance between and within clusters of unequal sizes, by one-way analysis of variance.
+
+    With C clusters of sizes n_c, N rows and n0 = (N − Σn_c²/N)/(C − 1): within = MSW, between = (MSB − MSW)/n0, not
+    below 0; the standard error of a mean of C clusters of n0 rows is √((between + within/n0)/C).
+
+    Args:
+        phi: (N,) outcomes.
+        clusters: (N,) labels.
+
+    Returns:
+        clusters, size (n0), between, within, share (of the variance that lies between); None where every row is a
+        cluster of its own, so that the parts cannot be told apart.
+
+    Raises:
+        ValueError: wrong shapes, missing values, fewer than two clusters.
+    """
+    outcome = check_vector(phi, "phi")
+    index, count = cluster_index(clusters, len(outcome))
+    rows = len(outcome)
+    if rows == count:
+        return None
+    sizes = np.bincount(index, minlength=count).astype(np.float64)
+    means = np.bincount(index, weights=outcome, minlength=count) / sizes
+    within = float(np.sum((outcome - means[index]) ** 2)) / (rows - count)
+    among = float(sizes @ (means - outcome.mean()) ** 2) / (count - 1)
+    size = (rows - float(sizes @ sizes) / rows) / (count - 1)
+    between = max((among - within) / size, 0.0)
+    share = between / (between + within) if between + within > 0.0 else math.nan
+    return {"clusters": float(count), "size": size, "between": between, "within": within, "share": share}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from pipeline.errors import DataError
 from pipeline.estimators import Estimate, Profile
 from pipeline.report.document import EstimateSet
 from pipeline.report.rehearsal import Rehearsed
+from pipeline.report.shrunk_groups import SHRUNK_NOTE
 from pipeline.report.terminal import METHOD_LABELS
 
 __all__ = ["csv_text", "html_text", "write_table_report"]
@@ -115,6 +116,9 @@ def html_text(
     ]
     means = [row for row in rows if row["at"] is None]
     parts.append(_html_table(means, place="labels"))
+    parts.append(_html_ranks(estimates.extra.get("decisions")))
+    if any("shrunk" in method for methods in estimates.values() for method in methods):
+        parts.append(f"<p>{escape(SHRUNK_NOTE[0].upper() + SHRUNK_NOTE[1:])}</p>")
     for target, method in dict.fromkeys((row["target"], row["method"]) for row in rows if row["at"] is not None):
         chosen = [row for row in rows if row["at"] is not None and (row["target"], row["method"]) == (target, method)]
         parts.append(f"<h2>{escape(str(target))}: {escape(METHOD_LABELS.get(method, method))}</h2>")
@@ -147,6 +151,29 @@ def _html_table(rows: Sequence[dict[str, Any]], place: str) -> str:
             f"<td>{escape(str(row['verdict'] or ''))}</td></tr>"
         )
     return "\n".join([*lines, "</table>"])
+
+
+def _html_ranks(decided: Mapping[str, Any] | None) -> str:
+    """The ranks each model could hold, and the joint intervals behind them; empty with a single model."""
+    if not decided:
+        return ""
+    level = f"{100 * decided['level']:g} %"
+    lines = [f"<h2>Ranks (all together, {level})</h2><table><tr><th>model</th><th>rank</th><th>could be</th></tr>"]
+    for entry in sorted(decided["rank_sets"], key=lambda found: found["rank"]):
+        reach = str(entry["best"]) if entry["best"] == entry["worst"] else f"{entry['best']} to {entry['worst']}"
+        lines.append(f"<tr><td>{escape(entry['name'])}</td><td>{entry['rank']}</td><td>{reach}</td></tr>")
+    lines.append("</table><details><summary>Joint intervals of all gaps</summary><table><tr><th>a − b</th>")
+    lines.append("<th>gap</th><th>joint interval</th><th>p (Holm)</th><th>decision</th></tr>")
+    for pair in decided["pairs"]:
+        better = pair["a"] if pair["low"] > 0 else pair["b"] if pair["high"] < 0 else ""
+        said = f"{better} is better" if better else "equivalent" if pair["equivalent"] else "undecided"
+        lines.append(
+            f"<tr><td>{escape(pair['a'])} − {escape(pair['b'])}</td><td>{_shown(pair['value'])}</td>"
+            f"<td>[{_shown(pair['low'])}, {_shown(pair['high'])}]</td><td>{_shown(pair['p_adjusted'])}</td>"
+            f"<td>{escape(said)}</td></tr>"
+        )
+    note = f"Equivalent: the joint interval lies within ±{decided['margin']:g}. Source: estimates.json, decisions."
+    return "\n".join([*lines, f"</table></details><p>{note}</p>"])
 
 
 def _shown(value: Any, digits: int = 4) -> str:

@@ -19,6 +19,7 @@ from pipeline.estimators import (
     Estimate,
     Ordinal,
     Profile,
+    cluster_components,
     fill_missing_signals,
     lace_mean,
     lace_profile,
@@ -216,7 +217,11 @@ def _naive(target: TargetInputs, options: TableOptions) -> Estimate:
         )  # fmt: skip
         return replace(plain, method="naive")
     groups = None if target.clusters is None else target.clusters[target.labeled]
-    return naive_mean(target.y[target.labeled], clusters=groups, level=options.level)
+    plain = naive_mean(target.y[target.labeled], clusters=groups, level=options.level)
+    if groups is None:
+        return plain
+    parts = cluster_components(target.y[target.labeled], groups)
+    return replace(plain, diagnostics={**plain.diagnostics, "cluster_components": parts})
 
 
 def label_chances(target: TargetInputs) -> FloatArray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -36,14 +37,33 @@ def worth_sentences(estimates: EstimateSet) -> tuple[str, ...]:
                 else "the signals add nothing"
             )
             sentences.append(f"{prefix}{said}: {mean.n} labels are worth {worth:.0f} ({gain:.2f}×).")
+        parts = _component_sentence(methods.get("naive"))
+        sentences += [f"{prefix}{parts}"] if parts else []
         for method, profile in methods.items():
-            if method.startswith("lace_profile") and not method.endswith("_band") and isinstance(profile, Profile):
+            if method.partition(":")[0] == "lace_profile" and isinstance(profile, Profile):
                 verdicts = list(profile.diagnostics.get("verdict") or [])
                 if verdicts:
                     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("help", "neutral", "hurt") if v in verdicts)
                     column = profile.diagnostics.get("column", "the profile")
                     sentences.append(f"{prefix}along {column}: of {len(verdicts)} points the signals {counts}.")
     return tuple(sentences)
+
+
+def _component_sentence(naive: Estimate | Profile | None) -> str:
+    """Where the variance of clustered labels lies, and what more rows or more clusters would buy."""
+    parts = naive.diagnostics.get("cluster_components") if isinstance(naive, Estimate) else None
+    if not parts:
+        return ""
+
+    def error(clusters: float, size: float) -> str:
+        return f"{math.sqrt((parts['between'] + parts['within'] / size) / clusters):.4f}"
+
+    count, size = parts["clusters"], parts["size"]
+    return (
+        f"{count:.0f} labeled clusters of about {size:.1f} rows: {parts['share']:.0%} of the variance lies between"
+        f" them; the plain mean's SE is about {error(count, size)}, and would be {error(count, 2 * size)} with twice"
+        f" the rows in each, {error(2 * count, size)} with twice the clusters."
+    )
 
 
 def print_table_estimates(

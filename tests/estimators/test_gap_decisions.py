@@ -101,3 +101,17 @@ def test_refusals_say_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="margin"):
         joint_gaps(_fits(2), margin=0.0)
     assert joint_gaps([]) == ()
+
+
+def test_cluster_components_of_equal_clusters_are_the_repeated_answers() -> None:
+    from pipeline.estimators import cluster_components, variance_components
+
+    rng = np.random.default_rng(5)
+    phi = (rng.random((30, 4)) < rng.random((30, 1))).astype(float)
+    parts = cluster_components(phi.ravel(), np.repeat(np.arange(30), 4))
+    whole = variance_components(phi)
+    assert parts is not None
+    assert parts["size"] == pytest.approx(4.0)
+    assert parts["between"] == pytest.approx(max(whole.item, 0.0))
+    assert parts["within"] == pytest.approx(whole.sampling)
+    assert cluster_components(phi[:, 0], np.arange(30)) is None
