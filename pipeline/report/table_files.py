@@ -20,9 +20,10 @@ from pipeline.report.terminal import METHOD_LABELS
 __all__ = ["csv_text", "html_text", "write_table_report"]
 
 _COLUMNS = ("target", "method", "at", "value", "se", "low", "high", "level", "n", "effective_labels", "verdict")
-_STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1a1a1a}
+_STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;overflow-x:auto;
+padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem}
-td,th{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #ddd}
+td,th{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
 td:first-child,th:first-child,td:nth-child(2),th:nth-child(2){text-align:left}th{border-bottom:2px solid #888}
 .warn{color:#7a4a00}svg{overflow:visible}@media(prefers-color-scheme:dark){body{background:#161616;color:#e6e6e6}
 td{border-color:#333}.warn{color:#e0b060}}"""
@@ -112,11 +113,18 @@ def html_text(
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>",
-        *(f"<p>{escape(sentence)}</p>" for sentence in sentences),
+        _html_ranks(estimates.extra.get("decisions")),
+        "<h2>Estimates</h2>",
     ]
     means = [row for row in rows if row["at"] is None]
-    parts.append(_html_table(means, place="labels"))
-    parts.append(_html_ranks(estimates.extra.get("decisions")))
+    gaps = [row for row in means if row["target"] not in estimates]
+    parts.append(_html_table([row for row in means if row["target"] in estimates], place="labels"))
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in sentences[:6]]
+    if sentences[6:]:
+        parts.append(f"<details><summary>{len(sentences) - 6} more such sentences</summary>")
+        parts += [*(f"<p>{escape(sentence)}</p>" for sentence in sentences[6:]), "</details>"]
+    if gaps:
+        parts += ["<h2>Paired gaps</h2>", _html_table(gaps, place="labels")]
     if any("shrunk" in method for methods in estimates.values() for method in methods):
         parts.append(f"<p>{escape(SHRUNK_NOTE[0].upper() + SHRUNK_NOTE[1:])}</p>")
     for target, method in dict.fromkeys((row["target"], row["method"]) for row in rows if row["at"] is not None):

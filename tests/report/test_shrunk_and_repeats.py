@@ -30,7 +30,8 @@ def _run(**methods: Any) -> RunFolder:
 
 def test_groups_are_shrunk_where_there_are_enough_of_them() -> None:
     assert shrunk_beside(_profile(3)) is None
-    ordered = lace_profile(np.arange(100.0), np.r_[np.tile([0.0, 1.0], 20), [np.nan] * 60], np.zeros((100, 1)))
+    labels = np.where(np.arange(100) % 3 == 0, np.arange(100) % 2, np.nan)
+    ordered = lace_profile(np.arange(100.0), labels, np.random.default_rng(2).standard_normal((100, 1)))
     assert shrunk_beside(ordered) is None
     plain = _profile(8)
     shrunk = shrunk_beside(plain)
