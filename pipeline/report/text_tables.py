@@ -10,6 +10,7 @@ from pipeline.report.markup import clean
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
 
 __all__ = ["TextTable", "column_widths", "plain"]
@@ -24,6 +25,19 @@ _WIDE, _NARROW, _TIGHT = 3, 2, 1
 def plain(text: str) -> str:
     """Text for one line of a terminal: hidden characters become visible escapes, line breaks spaces."""
     return text if text.isprintable() else clean(text.replace("\t", " ").replace("\n", " ").replace("\r", " "))
+
+
+def _trimmed(console: Console, options: ConsoleOptions, table: Table) -> Iterator[Segment]:
+    """The table's lines without the blanks at their ends, which only clutter what is copied or piped."""
+    from rich.segment import Segment
+
+    for line in console.render_lines(table, options, pad=False):
+        while line and not line[-1].text.strip():
+            line.pop()
+        if line:
+            line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+        yield from line
+        yield Segment.line()
 
 
 def column_widths(natural: Sequence[int], least: Sequence[int], room: int) -> list[int] | None:
@@ -65,7 +79,7 @@ class TextTable:
         """Break between the rows before and after."""
         self.rows.append(None)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
         from rich.text import Text
 
         if self.title:
@@ -75,14 +89,14 @@ class TextTable:
         for gap, smallest in ((_WIDE, natural), (_NARROW, natural), (_WIDE, least), (_TIGHT, least)):
             widths = column_widths(natural, smallest, options.max_width - _overhead(len(every), gap))
             if widths is not None:
-                yield self._rich(every, widths, gap)
+                yield from _trimmed(console, options, self._rich(every, widths, gap))
                 return
         blocks = self._blocks(natural, least, options.max_width)
         if blocks is None:
             yield from self._stacked()
             return
         for columns, widths in blocks:
-            yield self._rich(columns, widths, _WIDE)
+            yield from _trimmed(console, options, self._rich(columns, widths, _WIDE))
 
     def _sizes(self) -> tuple[list[int], list[int]]:
         """Natural and least width of every column."""

@@ -48,6 +48,11 @@ def test_numbers_are_never_broken() -> None:
         assert text.count(f"[{number}, {number}]") == len(NAMES)
 
 
+@pytest.mark.parametrize("width", [30, 80, 200])
+def test_no_line_ends_in_blanks(width: int) -> None:
+    assert all(line == line.rstrip() for line in lines(estimates(), width))
+
+
 def test_a_table_too_wide_repeats_its_leading_columns() -> None:
     table = TextTable("", [("target", False), ("method", False), *((f"n{k}", True) for k in range(20))])
     table.add("gpt", "naive", *(f"{k}.123456" for k in range(20)))
