@@ -225,7 +225,8 @@ class Gateway:
             sent = live.negotiation.params(params, schema)
             request = Request(live.spec.model, live.endpoint, sendable, sent, draw)
             key = request_key(request)
-            entry = self._cache.get(key)
+            # A reply that is stored while its call is still in the air is that call's: its record comes first.
+            entry = None if key in self._flights else self._cache.get(key)
             if entry is not None:
                 live.negotiation.succeeded(sent)
                 return self._from_cache(live, entry, label)

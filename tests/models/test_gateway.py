@@ -16,6 +16,7 @@ from fault_server import FaultServer
 
 from pipeline.errors import ConfigError
 from pipeline.models import Budget, ModelSpec, ReplyCache, RunStopped, Spent
+from pipeline.models.entries import Entry
 from pipeline.models.types import Answered, CallLabel, Failed, Price
 
 Open = Callable[..., Any]
@@ -226,6 +227,30 @@ async def test_stop_ends_waiting_calls_at_once_and_lets_the_others_land(open_des
         with pytest.raises(RunStopped, match="enough"):
             await desk.ask("another")
     assert server.seen.requests == 12
+
+
+async def test_a_reply_stored_before_its_call_has_ended_is_first_of_all_that_calls(
+    open_desk: Open, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, may_end = asyncio.Event(), asyncio.Event()
+    async with open_desk() as desk:
+        add = desk.gateway._writer.add
+
+        async def add_then_wait(entry: Entry) -> bool:
+            added = await add(entry)
+            stored.set()
+            await may_end.wait()
+            return added
+
+        monkeypatch.setattr(desk.gateway._writer, "add", add_then_wait)
+        first = asyncio.create_task(desk.ask("x"))
+        await stored.wait()
+        second = asyncio.create_task(desk.ask("x"))
+        await asyncio.sleep(0.05)
+        may_end.set()
+        await asyncio.gather(first, second)
+    assert [record.state for record in desk.records] == ["answered", "cached"]
+    assert server.seen.requests == 1
 
 
 async def test_drain_gives_up_when_time_is_over(open_desk: Open, server: FaultServer) -> None:
