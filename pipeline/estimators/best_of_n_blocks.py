@@ -108,9 +108,7 @@ def _chunk_values(keys: NDArray[Any], values: NDArray[np.float64], weights: Rank
     return _sorted(keys, values, weights, 0)
 
 
-def _counted(
-    levels: NDArray[np.int64], span: int, values: NDArray[np.float64], weights: RankWeights
-) -> NDArray[np.float64]:
+def _counted(levels: NDArray[Any], span: int, values: NDArray[np.float64], weights: RankWeights) -> NDArray[np.float64]:
     """Few integer levels 0..span−1: count candidates and add values per level, no sort."""
     blocks = len(levels)
     if blocks > 1:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
 from pipeline.estimators.best_of_n_blocks import block_values, cyclic_sums
-from pipeline.estimators.best_of_n_lattice import Lattice, integer_scores, lattice_steps
+from pipeline.estimators.best_of_n_lattice import Lattice, as_columns, integer_scores, lattice_steps
 from pipeline.estimators.best_of_n_weights import RankWeights, check_integer, check_subset_size, rank_weights
 from pipeline.estimators.floats import as_floats
 
@@ -232,7 +232,9 @@ def _cyclic(scores: NDArray[Any], n: int, j: int | None, lattice: Lattice, evalu
                 continue
             chosen = chunk if group.all() else chunk[group]
             columns = _columns(chosen)
-            keys = integer_scores(chosen, steps[group], relative[group]) if group is on_lattice else columns
+            keys = columns
+            if group is on_lattice:
+                keys = integer_scores(chosen, steps[group], relative[group], summed=draws)
             out[np.asarray(part)[group]] = _blocks(keys, columns, depth, weights, evaluate)
     return out
 
@@ -258,7 +260,7 @@ def _key_columns(scores: NDArray[Any], lattice: Lattice) -> NDArray[Any]:
 
 def _columns(scores: NDArray[Any]) -> FloatArray:
     """Scores (P, M, K) as (P, K, M) float64 with contiguous columns."""
-    return np.ascontiguousarray(scores.transpose(0, 2, 1), dtype=np.float64)
+    return np.asarray(as_columns(scores, np.float64))
 
 
 def _selection_sets(draws: int, depth: int, candidates: int) -> Iterator[NDArray[np.intp]]:

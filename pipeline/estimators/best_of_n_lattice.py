@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEPS", "Lattice", "integer_scores", "lattice_steps"]
+__all__ = ["STEPS", "Lattice", "as_columns", "integer_scores", "lattice_steps"]
 
 Lattice = float | Literal["auto"] | None
 
@@ -20,6 +20,7 @@ _DECLARED = 0.25
 _ROUNDING = 1e-9
 _LARGEST = 2.0**61
 _CHUNK = 1 << 17
+_BLOCK = 1 << 15
 
 
 def lattice_steps(scores: NDArray[Any], lattice: Lattice) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -120,17 +121,38 @@ def _offsets(scores: NDArray[Any], step: float, *, relative: bool) -> NDArray[np
     return worst
 
 
-def integer_scores(scores: NDArray[Any], steps: NDArray[np.float64], relative: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Scores (P, M, K) on the lattice as integers (P, K, M), one contiguous row per score column."""
+def as_columns(scores: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Scores (P, M, K) as (P, K, M) with contiguous columns, turned a block at a time that stays in cache."""
     prompts, candidates, draws = scores.shape
-    out = np.empty((prompts, draws, candidates), dtype=np.int64)
+    out = np.empty((prompts, draws, candidates), dtype=dtype)
+    rows = max(1, _BLOCK // draws)
+    for start in range(0, candidates, rows):
+        out[:, :, start : start + rows] = scores[:, start : start + rows].transpose(0, 2, 1)
+    return out
+
+
+def integer_scores(
+    scores: NDArray[Any], steps: NDArray[np.float64], relative: NDArray[np.bool_], *, summed: int | None = None
+) -> NDArray[Any]:
+    """Scores (P, M, K) on the lattice as integers (P, K, M), one contiguous row per score column.
+
+    64 bits wide, or 32 where the caller says how many columns it ``summed`` at most and no such sum can pass them.
+    """
+    prompts, candidates, draws = scores.shape
+    dtype = np.int64 if summed is None else _width(scores, steps, summed)
     if scores.dtype.kind in "biu" and not relative.any() and (steps == 1.0).all():
-        out[...] = scores.transpose(0, 2, 1)
-        return out
+        return as_columns(scores, dtype)
+    out = np.empty((prompts, draws, candidates), dtype=dtype)
     origin = np.where(relative[:, None, None], scores[:, :1], 0.0)
-    rows = max(1, _CHUNK // max(1, prompts * draws))
+    rows = max(1, _BLOCK // max(1, prompts * draws))
     for start in range(0, candidates, rows):
         part = scores[:, start : start + rows] - origin
         np.divide(part, steps[:, None, None], out=part)
         out[:, :, start : start + rows] = np.rint(part, out=part).transpose(0, 2, 1)
     return out
+
+
+def _width(scores: NDArray[Any], steps: NDArray[np.float64], summed: int) -> type[np.int32 | np.int64]:
+    """int32 where sums of levels, counted from 0 or from any score, fit with room to spare."""
+    largest = max(abs(float(scores.max())), abs(float(scores.min()))) / float(steps.min())
+    return np.int32 if 4.0 * largest * summed < 2.0**31 else np.int64

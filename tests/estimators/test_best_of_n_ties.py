@@ -133,3 +133,12 @@ def test_masked_scores_are_missing_and_object_columns_are_numbers() -> None:
         with pytest.raises(ValueError, match="finite"):
             refused()
     assert best_of_n(scores.astype(object), 2) == best_of_n(scores, 2)
+
+
+@pytest.mark.parametrize("offset", [0, 10**6, 2**30 // 12, 2**31 // 3, 2**31 - 20, 2**33, 2**40])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_near_the_width_of_a_word_neither_wrap_nor_lose_ties(offset: int, sign: int) -> None:
+    levels = np.random.default_rng(5).integers(1, 6, (40, 3))
+    expected = best_of_n(levels, 3) + sign * offset
+    assert best_of_n(levels + sign * offset, 3) == pytest.approx(expected, rel=1e-12)
+    assert best_of_n((levels + sign * offset).astype(float), 3) == pytest.approx(expected, rel=1e-12)
