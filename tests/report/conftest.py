@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 
 import pipeline
-from pipeline.report.page import write_report
+from pipeline.runs.directory import RunDirectory
+from pipeline.runs.finish import make_report
 from pipeline.tables.schemas import TABLES, items_schema
 from pipeline.tables.store import write_frame
 
@@ -51,7 +52,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_frame(run / "tables", TABLES["responses"], responses.with_columns(pl.col("text") + HOSTILE))
     items = pl.read_parquet(run / "tables" / "items.parquet")
     write_frame(run / "tables", items_schema("ordinal"), items.with_columns(pl.col("question") + HOSTILE))
-    write_report(run)
+    make_report(RunDirectory(run))
     return run
 
 

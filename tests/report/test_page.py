@@ -15,6 +15,8 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.report.page import write_report
+from pipeline.runs.directory import RunDirectory
+from pipeline.runs.finish import make_report
 
 
 class _Elements(HTMLParser):
@@ -55,7 +57,7 @@ def test_hostile_text_makes_no_element_and_no_handler(finished: Path) -> None:
 
 def test_the_same_run_gives_the_same_bytes(finished: Path) -> None:
     before = {path.name: path.read_bytes() for path in (finished / "report.html", *(finished / "figures").iterdir())}
-    write_report(finished)
+    make_report(RunDirectory(finished))
     after = {path.name: path.read_bytes() for path in (finished / "report.html", *(finished / "figures").iterdir())}
     assert before == after
 
@@ -102,13 +104,15 @@ def test_a_missing_or_damaged_run_is_one_clear_error(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
-def test_the_report_loads_no_plotting_or_template_library(finished: Path) -> None:
+def test_the_report_loads_no_plotting_or_template_library(finished: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
     code = (
         "import sys; from pathlib import Path; from pipeline.report.page import write_report;"
         "write_report(Path(sys.argv[1]));"
         "print([m for m in ('matplotlib', 'jinja2', 'litellm', 'sklearn', 'scipy.stats') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(finished)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -54,6 +54,25 @@ def test_nothing_hostile_runs_and_all_of_it_is_shown(finished: Path, browse: Bro
     assert "\u202e" not in question
 
 
+def test_what_a_call_was_asked_opens_below_its_answer(finished: Path, browse: Browse) -> None:
+    """The prompt is filled with the item's own question, hostile text included, and stays text."""
+    script = (
+        "const come=async(s)=>{for(let k=0;k<80&&!document.querySelector(s);k++)await pause(250);"
+        "return document.querySelector(s)};"
+        "for(const s of ['#item-list details','details.prompts','details.prompt'])(await come(s)).open=true;"
+        "await come('details.prompt pre');"
+        + leave(
+            "[document.title,document.querySelectorAll('img').length,"
+            "document.querySelector('details.prompt').textContent,"
+            "document.querySelector('#item-list pre').textContent]"
+        )
+    )
+    title, images, prompt, question = said(browse(finished / "report.html", script))
+    assert (title, images) == ("page: auxeval report", 0)
+    assert question in prompt
+    assert "Answer:" in prompt
+
+
 def test_search_and_filters_find_what_the_tables_say(finished: Path, browse: Browse) -> None:
     answers = pl.read_parquet(finished / "tables" / "responses.parquet").filter(
         (pl.col("stage") == "answer") & (pl.col("draw") == 0)
