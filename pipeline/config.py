@@ -11,17 +11,25 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
     ValidationError,
     field_validator,
     model_validator,
 )
 
 from pipeline.config_messages import one_line
-from pipeline.config_values import check_address, check_params, read_yaml
+from pipeline.config_sections import (
+    BenchmarkConfig,
+    FieldMap,
+    ModelConfig,
+    PositiveFloat,
+    PositiveInt,
+    PriceConfig,
+    ProfileConfig,
+    Section,
+)
+from pipeline.config_values import read_yaml
 from pipeline.errors import ConfigError
 
 __all__ = [
@@ -48,117 +56,12 @@ SCHEMA = 1
 EstimateName = Literal[
     "naive", "one_step", "lace", "lace_profile", "gaps", "repeated_decoding", "best_of_n", "comparators"
 ]
-PresetName = Literal[
-    "embedded", "gsm8k", "math500", "aime2025", "gpqa-diamond", "mmlu", "scienceqa", "winogrande",
-    "hellaswag", "truthfulqa", "arc-challenge", "custom",
-]  # fmt: skip
 StageName = Literal[
     "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores"
 ]  # fmt: skip
-PositiveInt = Annotated[int, Field(ge=1)]
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class _Section(BaseModel):
-    """A part of the configuration: unknown keys are errors, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
-
-
-class FieldMap(_Section):
-    """Which column of the benchmark file holds what."""
-
-    id: str | None = None
-    question: str | None = None
-    gold: str | None = None
-    choices: str | None = None
-    profile: str | None = None
-
-
-class ProfileConfig(_Section):
-    """The axis along which performance is profiled."""
-
-    field: str
-    kind: Literal["continuous", "ordinal", "categorical"]
-
-
-class BenchmarkConfig(_Section):
-    """Where the items come from and how answers are graded."""
-
-    preset: PresetName = "embedded"
-    path: Path | None = None
-    limit: Annotated[int, Field(ge=1)] | None = None
-    sample: Annotated[int, Field(ge=1)] | None = None
-    fields: FieldMap = FieldMap()
-    grading: str | None = None
-    tolerance: Annotated[float, Field(ge=0)] | None = None
-    profile: ProfileConfig | None = None
-
-    @field_validator("grading")
-    @classmethod
-    def _known_grading(cls, value: str | None) -> str | None:
-        known = ("exact", "choice", "numeric", "math", "squared_error")
-        if value is None or value in known:
-            return value
-        if value.startswith("python:") and value.count(":") == 2:
-            return value
-        raise ValueError(f"must be one of {', '.join(known)} or 'python:module:function', got {value!r}")
-
-    @model_validator(mode="after")
-    def _one_size(self) -> BenchmarkConfig:
-        if self.limit is not None and self.sample is not None:
-            raise ValueError("give limit or sample, not both")
-        if self.preset == "custom" and self.path is None:
-            raise ValueError("preset custom needs a path")
-        return self
-
-
-class PriceConfig(_Section):
-    """USD per million tokens."""
-
-    input_per_million: Annotated[float, Field(ge=0)]
-    output_per_million: Annotated[float, Field(ge=0)]
-    cached_input_per_million: Annotated[float, Field(ge=0)] | None = None
-
-
-class ModelConfig(_Section):
-    """One model and how it is reached."""
-
-    model: Annotated[str, Field(min_length=1)]
-    api_base: str | None = None
-    api_key_env: str | None = None
-    transport: Literal["litellm", "direct", "simulated"] | None = None
-    params: dict[str, JsonValue] = Field(default_factory=dict)
-    drop_params: tuple[str, ...] = ()
-    max_concurrency: PositiveInt = 16
-    rpm: PositiveFloat | None = None
-    tpm: PositiveFloat | None = None
-    price: PriceConfig | None = None
-    simulate: dict[str, JsonValue] = Field(default_factory=dict)
-
-    @property
-    def resolved_transport(self) -> Literal["litellm", "direct", "simulated"]:
-        """The transport: as given, else ``simulated`` for ``sim/…`` models and ``litellm`` for all others."""
-        if self.transport is not None:
-            return self.transport
-        return "simulated" if self.model.startswith("sim/") else "litellm"
-
-    @property
-    def is_simulated(self) -> bool:
-        """Whether its replies come from a simulated model, over whichever transport."""
-        return self.model.startswith("sim/") or self.transport == "simulated"
-
-    @model_validator(mode="after")
-    def _reachable(self) -> ModelConfig:
-        if self.transport == "direct" and self.api_base is None:
-            raise ValueError("transport direct needs api_base, the URL of an OpenAI-compatible server")
-        check_params(self.params)
-        if self.api_base is not None and not self.is_simulated:
-            check_address(self.api_base)
-        return self
-
-
-class AnchorsConfig(_Section):
+class AnchorsConfig(Section):
     """Opponents of the pairwise comparisons."""
 
     weak: str
@@ -170,7 +73,7 @@ class AnchorsConfig(_Section):
         return (("weak", self.weak), ("medium", self.medium), ("strong", self.strong))
 
 
-class RolesConfig(_Section):
+class RolesConfig(Section):
     """Which model plays which part; each is a name under ``models`` or a bare model string."""
 
     targets: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -205,7 +108,7 @@ class RolesConfig(_Section):
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
-class TauConfig(_Section):
+class TauConfig(Section):
     """How the semantic regressor is asked."""
 
     variant: Literal["zero_shot", "in_context"] = "zero_shot"
@@ -213,7 +116,7 @@ class TauConfig(_Section):
     examples: Annotated[int, Field(ge=1, le=32)] = 4
 
 
-class DesignConfig(_Section):
+class DesignConfig(Section):
     """How many labels, answers and draws, and how they are coupled."""
 
     labeled: PositiveInt | Literal["gold"] = 50
@@ -227,7 +130,7 @@ class DesignConfig(_Section):
     embedding: str | None = None
 
 
-class BestOfNConfig(_Section):
+class BestOfNConfig(Section):
     """C candidates per item, K judge scores per candidate, the policies (N, J) to value."""
 
     candidates: Annotated[int, Field(ge=2)] = 8
@@ -252,13 +155,13 @@ class BestOfNConfig(_Section):
         return self
 
 
-class RetryTruncatedConfig(_Section):
+class RetryTruncatedConfig(Section):
     """Asks answers that were cut off again, with more room, under new keys."""
 
     max_tokens: PositiveInt
 
 
-class BudgetConfig(_Section):
+class BudgetConfig(Section):
     """What the run may spend at most; null is no bound."""
 
     usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -266,7 +169,7 @@ class BudgetConfig(_Section):
     tokens: Annotated[int, Field(ge=0)] | None = None
 
 
-class RunConfig(_Section):
+class RunConfig(Section):
     """One run: items, models, roles, design, estimates, limits.
 
     Relative paths are relative to the file the configuration came from (:func:`load_config` makes them absolute).

@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
+from pipeline.credentials import names_a_credential
+
 __all__ = ["check_address", "check_params", "read_yaml"]
 
 _OURS: Mapping[str, str] = {
@@ -24,7 +26,6 @@ _OURS: Mapping[str, str] = {
     "num_retries": "retries are ours alone; see max_attempts",
     "max_retries": "retries are ours alone; see max_attempts",
 }
-_CREDENTIAL_WORDS = ("key", "token", "secret", "sig", "pass", "auth", "cred")
 
 
 def check_params(params: Iterable[str]) -> None:
@@ -51,8 +52,8 @@ def check_address(url: str) -> None:
         raise ValueError(f"api_base is not a URL: {error}") from None
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         raise ValueError(f"api_base must start with http:// or https:// and name a host, got {url[:60]!r}")
-    named = (name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True))
-    if parts.username or parts.password or any(word in name for name in named for word in _CREDENTIAL_WORDS):
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    if parts.username or parts.password or any(names_a_credential(name) for name, _ in query):
         raise ValueError("api_base holds credentials, which would be kept with the run; use api_key_env")
 
 

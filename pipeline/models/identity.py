@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from pipeline.credentials import names_a_credential
 from pipeline.models.types import Message, Request
 
 __all__ = ["IDENTITY_SCHEMA", "canonical_json", "public_endpoint", "request_key", "sendable_messages"]
@@ -16,7 +17,6 @@ IDENTITY_SCHEMA = 1
 """Raised when the canonical form changes, so that old entries are misses and never mistaken for new ones."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-_CREDENTIAL_WORDS = ("key", "token", "secret", "sig", "pass", "auth", "cred")
 
 
 def canonical_json(value: Any) -> str:
@@ -42,9 +42,7 @@ def public_endpoint(url: str | None) -> str | None:
     if parts.port is not None:
         host = f"{host}:{parts.port}"
     query = sorted(
-        (name, value)
-        for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        if not any(word in name.lower() for word in _CREDENTIAL_WORDS)
+        (name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not names_a_credential(name)
     )
     return urlunsplit((parts.scheme.lower(), host, parts.path.rstrip("/"), urlencode(query), ""))
 
