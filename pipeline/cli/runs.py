@@ -61,6 +61,8 @@ def _runs(folder: Path) -> list[RunEntry]:
             manifest = directory.manifest()
         except InputError:
             manifest = {"state": "damaged"}
+        if manifest.get("state") == "running" and not directory.held():
+            manifest = {**manifest, "state": "stopped", "reason": "its process ended without a word; resume it"}
         found.append(
             {
                 "run_id": directory.path.name,

@@ -131,6 +131,14 @@ class RunDirectory:
             holder.unlink(missing_ok=True)
             lock.release()
 
+    def held(self) -> bool:
+        """Whether a process has the run open now; taken for granted where that cannot be found out."""
+        try:
+            with self.locked():
+                return False
+        except (RunLockedError, OSError):
+            return True
+
 
 def _describe(holder: Path) -> str:
     try:
