@@ -244,49 +244,6 @@ def test_rehearsal_shows_error_and_coverage(run: Run, table: Path) -> None:
     assert (code, out != "", err) == (0, True, "")
 
 
-def score_table(path: Path, scores: int = 4) -> Path:
-    rng = np.random.default_rng(2)
-    rows = [
-        {"prompt": p, "candidate": c, "draw": d, "score": round(rng.normal(c / 4, 1), 3), "gold": c % 2}
-        for p in range(30)
-        for c in range(5)
-        for d in range(scores)
-    ]
-    pl.DataFrame(rows).write_csv(path)
-    return path
-
-
-def test_best_of_n_from_a_long_score_table(run: Run, tmp_path: Path) -> None:
-    from pipeline.estimators import best_of_n
-
-    path = score_table(tmp_path / "s.csv")
-    document = strict(run("estimate", path, "--best-of-n", "2,4", "--j", 2, "--gold", "gold", "--json")[1])
-    entries = {(row["n"], row["measure"]): row for row in document["best_of_n"]}
-    assert set(entries) == {(n, m) for n in (2, 4) for m in ("score", "gain", "gold", "gold_gain")}
-    frame = pl.read_csv(path).sort("prompt", "candidate", "draw")
-    matrices = frame["score"].to_numpy().reshape(30, 5, 4)
-    expected = np.mean([best_of_n(matrix, 4, 2) for matrix in matrices])
-    assert entries[4, "score"]["estimate"]["value"] == pytest.approx(expected, abs=1e-12)
-    assert entries[4, "score"]["j"] == 2
-    assert strict(run("estimate", path, "--best-of-n", "2", "--json")[1])["best_of_n"][0]["j"] == 3
-    assert "Best of N" in run("estimate", path, "--best-of-n", "2")[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--best-of-n", "2", "--j", 4), "J selection scores leave none held out of 4"),
-        (("--best-of-n", "9"), "no prompt has more than 5 scored candidates"),
-        (("--best-of-n", "two"), "is no list of whole numbers"),
-        (("--best-of-n", "2", "--prompt", "promt"), "did you mean 'prompt'"),
-    ],
-)
-def test_best_of_n_refusals(run: Run, tmp_path: Path, arguments: tuple[Any, ...], message: str) -> None:
-    code, out, err = run("estimate", score_table(tmp_path / "s.csv"), *arguments, "--json")
-    assert (code, out) == (2, "")
-    assert message in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
