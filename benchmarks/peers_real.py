@@ -32,8 +32,9 @@ from benchmarks.peer_estimators import FloatArray, Method, absent, our_methods, 
 from benchmarks.peer_rates import Rates, advantage, rates
 from benchmarks.real_tables import real_tables
 from pipeline.estimators import standardize_signals
+from pipeline.evaluation.pool import TargetPool
+from pipeline.evaluation.table_pool import read_pool
 from pipeline.report.table_targets import filled_signals
-from pipeline.tables.estimator_inputs import TargetInputs, read_inputs
 
 BUDGETS = (20, 50, 100, 200)
 
@@ -57,13 +58,13 @@ def cells(folder: Path, per_table: int, most: int) -> list[Cell]:
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "table.csv"
             table.build(folder).write_csv(path)
-            targets = read_inputs(path, table.roles).targets
+            targets = read_pool(path, table.roles).targets
         step = max(len(targets) // per_table, 1)
         found += [cell(table.name, target, most) for target in targets[::step][:per_table]]
     return found
 
 
-def cell(table: str, target: TargetInputs, most: int) -> Cell:
+def cell(table: str, target: TargetPool, most: int) -> Cell:
     """At most ``most`` rows with gold, outcomes in [0, 1], signals standardised; constant signals are dropped."""
     known = np.flatnonzero(target.labeled)
     if len(known) > most:

@@ -23,9 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.real_tables import RealTable, real_tables
+from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.table_pool import read_pool
 from pipeline.report.rehearsal import BUDGETS, Rehearsed, rehearse_target
 from pipeline.report.table_estimates import estimate_table
-from pipeline.tables.estimator_inputs import TableInputs, TargetInputs, read_inputs
 
 SHORT = 0.88
 """Coverage below this is counted as short: .95 less 4.5 Monte Carlo standard errors of 200 rehearsals."""
@@ -70,7 +71,7 @@ def measure(table: RealTable, folder: Path, reps: int, scratch: Path, seed: int 
     path = scratch / "table.csv"
     frame = table.build(folder)
     frame.write_csv(path)
-    inputs = read_inputs(path, table.roles)
+    inputs = read_pool(path, table.roles)
     started = time.process_time()
     estimates = estimate_table(_masked(inputs, seed))
     seconds = time.process_time() - started
@@ -83,12 +84,12 @@ def measure(table: RealTable, folder: Path, reps: int, scratch: Path, seed: int 
     )  # fmt: skip
 
 
-def _masked(inputs: TableInputs, seed: int) -> TableInputs:
+def _masked(inputs: Pool, seed: int) -> Pool:
     """The same table with at most 100 labels a target."""
     return replace(inputs, targets=tuple(_few(target, seed) for target in inputs.targets))
 
 
-def _few(target: TargetInputs, seed: int) -> TargetInputs:
+def _few(target: TargetPool, seed: int) -> TargetPool:
     rows = np.flatnonzero(target.labeled)
     keep = np.random.default_rng(seed).choice(rows, min(LABELS, max(len(rows) // 2, 2)), replace=False)
     labeled = np.zeros(len(target.y), dtype=bool)

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole
+from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
 __all__ = ["RealTable", "real_tables"]
 

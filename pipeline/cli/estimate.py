@@ -47,15 +47,15 @@ def command(table: Path, **given: Any) -> None:
 
 
 def _means(table: Path, given: dict[str, Any]) -> None:
+    from pipeline.evaluation.table_pool import read_pool
     from pipeline.report.table_estimates import DEFAULT_METHODS, TableOptions, check_methods, estimate_table
-    from pipeline.tables.estimator_inputs import read_inputs
 
     roles, distribution = column_roles(given)
     methods = split_names(given["methods"]) or DEFAULT_METHODS
     check_methods(methods)
     if not roles.signals and not roles.taus and "lace" in methods and given["rehearse"] is None:
         raise InputError("--signals COL,… is needed: label-free numbers that tell good answers from bad ones")
-    inputs = read_inputs(table, roles)
+    inputs = read_pool(table, roles)
     about = cast(Literal["pool", "population"], given["target"])
     options = TableOptions(methods, given["level"], about, distribution, given["seed"], given["shrink"])
     estimates = estimate_table(inputs, options)

@@ -111,7 +111,7 @@ def _print(document: ImportDocument) -> None:
 def _next(imported: ImportedTable, out: Path) -> str:
     """The command that estimates, as far as the table says enough to write it."""
     from pipeline.cli.table_options import estimate_command
-    from pipeline.tables.estimator_inputs import ColumnRoles
+    from pipeline.tables.column_roles import ColumnRoles
     from pipeline.tables.imports.suggested_roles import suggested_roles
 
     return estimate_command(out, suggested_roles(imported) or ColumnRoles(gold="COL"))

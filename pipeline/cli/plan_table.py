@@ -26,14 +26,14 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
     Raises:
         InputError: as ``auxeval estimate``; too few labels to plan from.
     """
+    from pipeline.evaluation.table_pool import read_pool
     from pipeline.report.label_plan import advise
-    from pipeline.tables.estimator_inputs import read_inputs
 
     roles, _ = column_roles(columns)
     if not roles.signals:
         raise InputError("--signals COL,… is needed: what the labels are worth depends on them")
     families = parse_families(columns.get("families") or (), roles.signals)
-    inputs = read_inputs(path, roles)
+    inputs = read_pool(path, roles)
     widths = () if width is None else (width,)
     advice = [advise(target, widths, families) for target in inputs.targets]
     labels: LabelsEntry = {

@@ -12,7 +12,7 @@ import click
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole
+    from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
 __all__ = ["column_options", "column_roles", "estimate_command", "split_names"]
 
@@ -77,7 +77,7 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
     Raises:
         InputError: no gold, a column in two roles, a kind or number that cannot be read.
     """
-    from pipeline.tables.estimator_inputs import ColumnRoles
+    from pipeline.tables.column_roles import ColumnRoles
 
     gold = given["gold"]
     if not gold:
@@ -96,7 +96,7 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
 
 
 def _profile(text: str) -> ProfileRole:
-    from pipeline.tables.estimator_inputs import ProfileRole
+    from pipeline.tables.column_roles import ProfileRole
 
     name, _, kind = text.rpartition(":")
     if name and kind in _KINDS:

@@ -11,8 +11,8 @@ import numpy as np
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
 from pipeline.estimators.planning import FamilyWorth, LabelPlan, family_worth, plan_mean, plan_profile
+from pipeline.evaluation.pool import TargetPool
 from pipeline.report.table_targets import TableOptions, lace_of_mean, target_estimates
-from pipeline.tables.estimator_inputs import TargetInputs
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["Family", "LabelAdvice", "advise", "default_widths"]
@@ -74,7 +74,7 @@ def default_widths(pilot: Estimate) -> tuple[float, ...]:
 
 
 def advise(
-    target: TargetInputs,
+    target: TargetPool,
     widths: Sequence[float] = (),
     families: Sequence[Family] = (),
     *,
@@ -120,13 +120,13 @@ def advise(
     return LabelAdvice(target.name, tuple(plans), _worth(target, mean, families, unit, level))
 
 
-def _pilot(target: TargetInputs, level: float) -> dict[str, Estimate | Profile]:
+def _pilot(target: TargetPool, level: float) -> dict[str, Estimate | Profile]:
     notices: list[Notice] = []
     return target_estimates(target, TableOptions(("naive", "lace", "lace_profile"), level), notices)
 
 
 def _worth(
-    target: TargetInputs, pilot: Estimate, families: Sequence[Family], unit: str, level: float
+    target: TargetPool, pilot: Estimate, families: Sequence[Family], unit: str, level: float
 ) -> tuple[FamilyWorth, ...]:
     names = target.signal_names
     chosen = families or [Family(name, (name,)) for name in names]
@@ -147,7 +147,7 @@ def _worth(
     return family_worth(float(effective), without, costs, unit=unit)
 
 
-def _effective(target: TargetInputs, level: float) -> float:
+def _effective(target: TargetPool, level: float) -> float:
     from pipeline.report.table_targets import filled_signals
 
     estimate = lace_of_mean(target, filled_signals(target)[0], level)

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
+from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.table_pool import table_pool
 from pipeline.report.label_draw import draw_labels, wanted_labels
 from pipeline.report.table_targets import filled_signals
 from pipeline.tables.cells import label_column, number_column
-from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole, TableInputs, TargetInputs, table_inputs
+from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 from pipeline.tables.imports.imported import write_table
 from pipeline.tables.labels import (
     FilledLabels,
@@ -48,7 +50,7 @@ class LabeledTable:
         filled: what the sheet held.
     """
 
-    inputs: TableInputs
+    inputs: Pool
     frame: pl.DataFrame
     roles: ColumnRoles
     filled: FilledLabels
@@ -148,7 +150,7 @@ def _pilot(table: UserTable, roles: ColumnRoles, rows: NDArray[np.intp]) -> Pilo
     if part.frame[roles.gold].is_null().all():
         return Pilot(np.full(len(rows), np.nan), np.zeros((len(rows), 1)))
     single = replace(roles, model=None, profiles=(), taus=(), weights=None, cluster=None, id=None)
-    target: TargetInputs = table_inputs(part, single).targets[0]
+    target: TargetPool = table_pool(part, single).targets[0]
     signals = filled_signals(target)[0]
     y = np.where(target.labeled, target.y, np.nan)
     return Pilot(y, signals if signals.shape[1] else np.zeros((len(rows), 1)))
@@ -243,7 +245,7 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
     if design.unequal:
         frame = frame.with_columns(pl.Series(INCLUSION, realised_inclusion(design, labeled)))
         roles = replace(roles, inclusion=INCLUSION)
-    inputs = table_inputs(UserTable(table.source, frame, table.rows, table.notes), roles)
+    inputs = table_pool(UserTable(table.source, frame, table.rows, table.notes), roles)
     if out is not None:
         write_table(frame, out)
     return LabeledTable(inputs, frame, roles, filled)

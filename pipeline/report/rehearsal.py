@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
+from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.report.table_targets import filled_signals
-from pipeline.tables.estimator_inputs import TableInputs, TargetInputs
 
 __all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target"]
 
@@ -61,7 +61,7 @@ class Rehearsed:
 
 
 def rehearse(
-    inputs: TableInputs, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
+    inputs: Pool, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
 ) -> tuple[Rehearsed, ...]:
     """Rehearse every target of a table.
 
@@ -85,7 +85,7 @@ def rehearse(
 
 
 def rehearse_target(
-    target: TargetInputs, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
+    target: TargetPool, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
 ) -> list[Rehearsed]:
     """One target; budgets above half of its labeled rows are passed over. Clusters are hidden as wholes."""
     known = target.labeled

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
+from pipeline.evaluation.pool import Pool
 from pipeline.report.document import EstimateSet, Warned
 from pipeline.report.joint_decisions import joint_decisions
 from pipeline.report.table_gaps import paired_gaps
 from pipeline.report.table_targets import DEFAULT_METHODS, METHODS, TableOptions, target_estimates
-from pipeline.tables.estimator_inputs import TableInputs
 from pipeline.tables.signal_checks import merged_notices
 from pipeline.tables.user_table import nearest_names
 
 __all__ = ["DEFAULT_METHODS", "METHODS", "TableOptions", "check_methods", "estimate_table"]
 
 
-def estimate_table(inputs: TableInputs, options: TableOptions | None = None) -> EstimateSet:
+def estimate_table(inputs: Pool, options: TableOptions | None = None) -> EstimateSet:
     """Estimates of every target of a table, and the paired gaps between them.
 
     Raises:

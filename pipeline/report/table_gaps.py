@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators import FittedGap, Profile, fit_gap
+from pipeline.evaluation.pool import TargetPool
 from pipeline.report.document import Gap
 from pipeline.report.table_targets import (
     TableOptions,
@@ -21,7 +22,6 @@ from pipeline.report.table_targets import (
     placed_profile,
     profile_place,
 )
-from pipeline.tables.estimator_inputs import TargetInputs
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["MAX_PAIRS", "paired_gaps"]
@@ -33,7 +33,7 @@ MAX_PAIRS = 120
 
 
 def paired_gaps(
-    targets: Sequence[TargetInputs], options: TableOptions, notices: list[Notice]
+    targets: Sequence[TargetPool], options: TableOptions, notices: list[Notice]
 ) -> tuple[tuple[Gap, ...], list[tuple[str, str, FittedGap]]]:
     """The gaps of all pairs, and the fits of their means, from which decisions follow.
 
@@ -76,7 +76,7 @@ def paired_gaps(
     return tuple(gaps), fits if len(pairs) == len(targets) * (len(targets) - 1) // 2 else []
 
 
-def _joined(a: TargetInputs, b: TargetInputs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _joined(a: TargetPool, b: TargetPool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows of a and of b about the same item; the k-th repeat of an item goes with the k-th."""
     place = {key: row for row, key in enumerate(_numbered(b.ids))}
     pairs = [(row, place[key]) for row, key in enumerate(_numbered(a.ids)) if key in place]
@@ -92,8 +92,8 @@ def _numbered(ids: NDArray[np.str_] | None) -> Iterator[tuple[str, int]]:
 
 
 def _fit(
-    a: TargetInputs,
-    b: TargetInputs,
+    a: TargetPool,
+    b: TargetPool,
     rows_a: NDArray[np.intp],
     rows_b: NDArray[np.intp],
     both: NDArray[np.bool_],
@@ -115,7 +115,7 @@ def _fit(
 
 
 def _gap_profile(
-    a: TargetInputs, b: TargetInputs, rows_a: Any, rows_b: Any, both: NDArray[np.bool_], options: TableOptions
+    a: TargetPool, b: TargetPool, rows_a: Any, rows_b: Any, both: NDArray[np.bool_], options: TableOptions
 ) -> Profile:
     """The paired gap along the first profile axis, read from the rows of a."""
     from pipeline.estimators import lace_gap
@@ -131,7 +131,7 @@ def _gap_profile(
     return placed_profile(profile, axis, levels)
 
 
-def _same_columns(a: TargetInputs, b: TargetInputs) -> tuple[FloatArray, FloatArray]:
+def _same_columns(a: TargetPool, b: TargetPool) -> tuple[FloatArray, FloatArray]:
     """The filled signals of both, without indicators that only one of them has."""
     (first, first_names), (second, second_names) = filled_signals(a), filled_signals(b)
     shared = [name for name in first_names if name in second_names]

@@ -25,8 +25,8 @@ from pipeline.estimators import (
     lace_profile,
     naive_mean,
 )
+from pipeline.evaluation.pool import Axis, TargetPool
 from pipeline.report.shrunk_groups import SHRUNK, shrunk_beside
-from pipeline.tables.estimator_inputs import ProfileAxis, TargetInputs
 from pipeline.tables.signal_checks import ALL, Notice, imbalanced_columns
 from pipeline.tables.user_table import nearest_names
 
@@ -91,7 +91,7 @@ def named_errors(target: str, method: str, notices: list[Notice]) -> Iterator[No
     notices += [Notice("estimator", f"{method}: {' '.join(str(entry.message).split())}", target) for entry in caught]
 
 
-def filled_signals(target: TargetInputs) -> tuple[FloatArray, tuple[str, ...]]:
+def filled_signals(target: TargetPool) -> tuple[FloatArray, tuple[str, ...]]:
     """(M, K) signals without gaps, missing-value indicators last, and their names."""
     if target.signals.shape[1] == 0:
         return target.signals, ()
@@ -99,9 +99,7 @@ def filled_signals(target: TargetInputs) -> tuple[FloatArray, tuple[str, ...]]:
     return filled, (*target.signal_names, *(f"{target.signal_names[i]}_missing" for i in index.tolist()))
 
 
-def target_estimates(
-    target: TargetInputs, options: TableOptions, notices: list[Notice]
-) -> dict[str, Estimate | Profile]:
+def target_estimates(target: TargetPool, options: TableOptions, notices: list[Notice]) -> dict[str, Estimate | Profile]:
     """Every asked-for estimate of one target whose columns are given: method → estimate.
 
     Args:
@@ -168,7 +166,7 @@ def _comparators(methods: Sequence[str]) -> tuple[str, ...]:
 
 
 def _notice_labels(
-    target: TargetInputs, signals: FloatArray, names: Sequence[str], n: int, size: int, notices: list[Notice]
+    target: TargetPool, signals: FloatArray, names: Sequence[str], n: int, size: int, notices: list[Notice]
 ) -> None:
     if signals.shape[1] == 0:
         notices.append(Notice("no_signals", "no usable signal; the plain mean is all there is", target.name))
@@ -190,7 +188,7 @@ def _notice_labels(
             "too short; more labels are the only cure"
         )
         notices.append(Notice("skewed_gold", message, target.name))
-    if target.inclusion is None:
+    if target.sampling.chances is None:
         for name, z in imbalanced_columns(signals, names, target.labeled):
             message = (
                 f"labeled rows differ from the pool in {name!r} (z = {z:.1f}): the labels do not look drawn at random; "
@@ -207,9 +205,9 @@ def _variance_labels(y: FloatArray) -> float:
     return min(2.0 * len(y) / (kurtosis - 1.0), float(len(y))) if kurtosis > 1.0 else float(len(y))
 
 
-def _naive(target: TargetInputs, options: TableOptions) -> Estimate:
+def _naive(target: TargetPool, options: TableOptions) -> Estimate:
     """The plain mean of the labels; with unequal inclusion probabilities their Hájek mean."""
-    if target.inclusion is not None:
+    if target.sampling.chances is not None:
         plain = lace_mean(
             target.y, np.empty((len(target.y), 0)), labeled=target.labeled, adapt="average", learner=None,
             clusters=target.clusters, level=options.level, target=options.target,
@@ -224,19 +222,13 @@ def _naive(target: TargetInputs, options: TableOptions) -> Estimate:
     return replace(plain, diagnostics={**plain.diagnostics, "cluster_components": parts})
 
 
-def label_chances(target: TargetInputs) -> FloatArray | None:
+def label_chances(target: TargetPool) -> FloatArray | None:
     """Inclusion probabilities as the estimators take them: a number everywhere."""
-    if target.inclusion is None:
-        return None
-    known = np.isfinite(target.inclusion)
-    share = max(float(target.labeled.mean()), 1e-12)
-    chances = np.where(known, target.inclusion, min(share, 1.0 - 1e-9))
-    # Certain inclusion of a row without a label would contradict itself.
-    return np.where(~target.labeled & (chances >= 1.0), 1.0 - 1e-9, chances)
+    return target.sampling.chances
 
 
 def lace_of_mean(
-    target: TargetInputs, signals: FloatArray, level: float = 0.95, about: Literal["pool", "population"] = "pool"
+    target: TargetPool, signals: FloatArray, level: float = 0.95, about: Literal["pool", "population"] = "pool"
 ) -> Estimate:
     """The adaptive mean, with what its signals are worth in the diagnostics."""
     estimate = lace_mean(
@@ -261,11 +253,11 @@ def effective_labels(estimate: Estimate, outcome_variance: float, pool: int, clu
     return min(spread / (estimate.se**2 + spread / pool), float(pool))
 
 
-def _with_worth(estimate: Estimate, target: TargetInputs) -> Estimate:
+def _with_worth(estimate: Estimate, target: TargetPool) -> Estimate:
     y = target.y[target.labeled]
     spread = float(np.var(y, ddof=1))
     design = 1.0
-    if target.clusters is not None and spread > 0.0 and target.inclusion is None:
+    if target.clusters is not None and spread > 0.0 and target.sampling.chances is None:
         plain = naive_mean(y, clusters=target.clusters[target.labeled])
         design = max(plain.se**2 * len(y) / spread, 1e-12)
     facts: dict[str, Any] = dict(estimate.diagnostics)
@@ -275,14 +267,14 @@ def _with_worth(estimate: Estimate, target: TargetInputs) -> Estimate:
     return replace(estimate, diagnostics=facts)
 
 
-def _profile_rows(target: TargetInputs, axis: ProfileAxis) -> NDArray[np.bool_]:
+def _profile_rows(target: TargetPool, axis: Axis) -> NDArray[np.bool_]:
     known = np.ones(len(target.y), dtype=bool) if axis.kind == "categorical" else np.isfinite(axis.values)
     if not (known & target.labeled).any():
         raise ValueError(f"no labeled row has a value in profile column {axis.column!r}")
     return known
 
 
-def profile_place(axis: ProfileAxis, rows: NDArray[np.bool_]) -> tuple[NDArray[Any], Any, NDArray[Any] | None]:
+def profile_place(axis: Axis, rows: NDArray[np.bool_]) -> tuple[NDArray[Any], Any, NDArray[Any] | None]:
     """Profile values and locality; an ordered axis by rank, with its levels to put back."""
     values = axis.values[rows]
     if axis.kind == "categorical":
@@ -297,7 +289,7 @@ def profile_place(axis: ProfileAxis, rows: NDArray[np.bool_]) -> tuple[NDArray[A
     return ranks.astype(np.float64), Ordinal(), levels
 
 
-def _profile(target: TargetInputs, axis: ProfileAxis, signals: FloatArray, options: TableOptions) -> Profile:
+def _profile(target: TargetPool, axis: Axis, signals: FloatArray, options: TableOptions) -> Profile:
     rows = _profile_rows(target, axis)
     z, locality, levels = profile_place(axis, rows)
     chances = label_chances(target)
@@ -308,13 +300,13 @@ def _profile(target: TargetInputs, axis: ProfileAxis, signals: FloatArray, optio
     return placed_profile(profile, axis, levels)
 
 
-def placed_profile(profile: Profile, axis: ProfileAxis, levels: NDArray[Any] | None) -> Profile:
+def placed_profile(profile: Profile, axis: Axis, levels: NDArray[Any] | None) -> Profile:
     """The profile with its column's name, and the levels of an ordered axis in the place of their ranks."""
     facts = {**profile.diagnostics, "column": axis.column, "kind": axis.kind}
     return replace(profile, at=profile.at if levels is None else levels, diagnostics=facts)
 
 
-def _comparator(method: str, target: TargetInputs, signals: FloatArray, options: TableOptions) -> Profile:
+def _comparator(method: str, target: TargetPool, signals: FloatArray, options: TableOptions) -> Profile:
     from pipeline.estimators import comparator_profile
 
     axis = target.profiles[0]
@@ -327,7 +319,7 @@ def _comparator(method: str, target: TargetInputs, signals: FloatArray, options:
     return placed_profile(profile, axis, levels)
 
 
-def _one_step(target: TargetInputs, options: TableOptions) -> Estimate:
+def _one_step(target: TargetPool, options: TableOptions) -> Estimate:
     """The one-step estimator; with rows beyond the labeled ones their predictions serve as its pool."""
     from pipeline.estimators import one_step_mean
 
@@ -349,7 +341,7 @@ def _one_step(target: TargetInputs, options: TableOptions) -> Estimate:
 # --- deployment -----------------------------------------------------------------------------------------------------
 
 
-def _ratio(target: TargetInputs, options: TableOptions, notices: list[Notice]) -> FloatArray | None:
+def _ratio(target: TargetPool, options: TableOptions, notices: list[Notice]) -> FloatArray | None:
     """Deployment weight of every row: the weights column, or share in deployment over share in the pool."""
     if target.weights is not None:
         return np.asarray(target.weights / target.weights.mean())
@@ -380,7 +372,7 @@ def _level_name(value: Any) -> str:
     return str(value)
 
 
-def _deployment(target: TargetInputs, signals: FloatArray, ratio: FloatArray, options: TableOptions) -> Estimate:
+def _deployment(target: TargetPool, signals: FloatArray, ratio: FloatArray, options: TableOptions) -> Estimate:
     from pipeline.estimators import lace_deployment
 
     chances = label_chances(target)

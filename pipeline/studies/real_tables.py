@@ -155,7 +155,8 @@ def build_cell(
 
 
 def _user_cells(path: Path, columns: TableColumns) -> list[RealCell]:
-    from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole, read_inputs
+    from pipeline.evaluation.table_pool import read_pool
+    from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
     if columns.gold is None or not columns.signals or columns.profile is None:
         raise DataError("a table of your own needs --gold, --signals and --profile")
@@ -165,7 +166,7 @@ def _user_cells(path: Path, columns: TableColumns) -> list[RealCell]:
     role = ProfileRole(column, kind or None)  # type: ignore[arg-type]
     roles = ColumnRoles(columns.gold, columns.signals, columns.item, columns.model, profiles=(role,))
     cells = []
-    for target in read_inputs(path, roles).targets:
+    for target in read_pool(path, roles).targets:
         if not target.labeled.all():
             raise DataError(
                 f"{path}: {int((~target.labeled).sum())} rows of {target.name} have no gold; this study draws its own "

@@ -17,7 +17,7 @@ from pipeline.estimators.label_strata import Pilot, control_variate_fit, residua
 from pipeline.report.label_draw import draw_labels
 from pipeline.report.label_tables import INCLUSION, export_table_labels, import_table_labels
 from pipeline.report.table_estimates import estimate_table
-from pipeline.tables.estimator_inputs import ColumnRoles
+from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.labels import realised_inclusion
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from pipeline.estimators import Estimate
+from pipeline.evaluation.pool import Pool
+from pipeline.evaluation.table_pool import read_pool
 from pipeline.report.table_estimates import TableOptions, estimate_table
-from pipeline.tables.estimator_inputs import TableInputs, read_inputs
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.shared
@@ -25,7 +26,7 @@ TABLES = (
 )  # fmt: skip
 
 
-def prepared(name: str, shared: Path, folder: Path) -> TableInputs:
+def prepared(name: str, shared: Path, folder: Path) -> Pool:
     sys.path.insert(0, str(ROOT))
     try:
         from benchmarks.real_tables import real_tables
@@ -33,7 +34,7 @@ def prepared(name: str, shared: Path, folder: Path) -> TableInputs:
         sys.path.remove(str(ROOT))
     table = next(table for table in real_tables(shared) if table.name == name)
     table.build(shared).write_csv(folder / "table.csv")
-    return read_inputs(folder / "table.csv", table.roles)
+    return read_pool(folder / "table.csv", table.roles)
 
 
 def few_labels(target: Any, rng: np.random.Generator) -> Any:
@@ -49,7 +50,7 @@ def test_the_table_is_estimated_and_the_truth_is_in_reach(name: str, shared_path
     inputs = prepared(name, shared_path, tmp_path)
     rng = np.random.default_rng(11)
     targets = inputs.targets[:6]
-    hidden = TableInputs(tuple(few_labels(target, rng) for target in targets))
+    hidden = Pool(tuple(few_labels(target, rng) for target in targets))
     estimates = estimate_table(hidden, TableOptions(("naive", "lace", "lace_profile", "gaps")))
     distances = []
     for target in targets:

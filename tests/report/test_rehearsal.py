@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.report.document import EstimateSet, Warned
 from pipeline.report.rehearsal import rehearse, rehearse_target
 from pipeline.report.table_estimates import estimate_table
 from pipeline.report.table_files import csv_text, html_text
-from pipeline.tables.estimator_inputs import TableInputs, TargetInputs
 
 
-def a_target(rho: float, size: int = 400, labeled: int | None = None, clusters: int = 0) -> TargetInputs:
+def a_target(rho: float, size: int = 400, labeled: int | None = None, clusters: int = 0) -> TargetPool:
     rng = np.random.default_rng(9)
     signal = rng.normal(size=size)
     group = np.arange(size) // max(clusters, 1)
     shared = rng.normal(size=size)[group] if clusters else 0.0
     y = rho * signal + np.sqrt(1 - rho**2) * rng.normal(size=size) + shared
     known = np.arange(size) < (labeled or size)
-    return TargetInputs(
+    return TargetPool(
         "all", np.where(known, y, np.nan), known, signal[:, None], ("s",),
         clusters=group.astype(str) if clusters else None,
     )  # fmt: skip
@@ -55,11 +55,11 @@ def test_only_known_labels_are_rehearsed() -> None:
     assert {row.pool for row in rows} == {120}
     assert {row.labels for row in rows} == {20, 50}
     with pytest.raises(InputError, match="there are 30"):
-        rehearse(TableInputs((a_target(0.5, labeled=30),)), 5)
+        rehearse(Pool((a_target(0.5, labeled=30),)), 5)
 
 
 def test_text_in_a_page_is_text() -> None:
-    estimates = estimate_table(TableInputs((a_target(0.5, labeled=50),)))
+    estimates = estimate_table(Pool((a_target(0.5, labeled=50),)))
     named = EstimateSet({"<b>x</b>": estimates["all"]}, warnings=(Warned("w", "<script>alert(1)</script>"),))
     page = html_text(named, title="a & b")
     assert "<b>x</b>" not in page

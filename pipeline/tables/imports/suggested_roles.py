@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from pipeline.tables.estimator_inputs import ColumnRoles
+from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.imports.imported import ImportedTable
 
 __all__ = ["suggested_roles"]

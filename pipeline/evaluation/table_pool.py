@@ -1,145 +1,40 @@
-"""From any table with named columns to what the estimators take: outcomes, signals, profiles, weights, clusters."""
+"""Reads the pool of a table with named columns: outcomes, signals, profiles, weights, clusters of every target."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError
+from pipeline.evaluation.pool import Axis, Pool, Sampling, TargetPool
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
+from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["ColumnRoles", "ProfileAxis", "ProfileRole", "TableInputs", "TargetInputs", "read_inputs", "table_inputs"]
+__all__ = ["read_pool", "table_pool"]
 
 FloatArray = NDArray[np.float64]
-ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
 MAX_ORDINAL_LEVELS = 12
 MAX_LEVELS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileRole:
-    """A profile column and its kind; None means: find out."""
-
-    column: str
-    kind: ProfileKind | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRoles:
-    """Which column of the user's table holds what.
-
-    Attributes:
-        gold: how good each answer is; empty where it is not known.
-        signals: label-free numbers, known on every row (a few may be missing).
-        id: the item; joins the rows of several models.
-        model: splits a long table into targets.
-        cluster: rows with one value are not independent (repeats, passages, conversations).
-        weights: deployment weight of each row.
-        profiles: axes to profile along.
-        labeled: yes/no; gold outside it is never read.
-        inclusion: probability in (0, 1] with which each row was drawn for labelling.
-        taus: columns of predicted outcomes: draw 0 first, then the independent draws (the one-step estimator).
-        gold_range: (low, high) that every gold value must lie in; None means: judge by the values.
-    """
-
-    gold: str
-    signals: tuple[str, ...] = ()
-    id: str | None = None
-    model: str | None = None
-    cluster: str | None = None
-    weights: str | None = None
-    profiles: tuple[ProfileRole, ...] = ()
-    labeled: str | None = None
-    inclusion: str | None = None
-    taus: tuple[str, ...] = ()
-    gold_range: tuple[float, float] | None = None
-
-    def columns(self) -> list[str]:
-        """Every named column, once."""
-        single = (self.gold, self.id, self.model, self.cluster, self.weights, self.labeled, self.inclusion)
-        several = (*self.signals, *self.taus, *(profile.column for profile in self.profiles))
-        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ProfileAxis:
-    """One profile axis on the rows of one target.
-
-    Attributes:
-        column: its name.
-        kind: continuous, ordinal or categorical.
-        values: (M,) numbers (NaN where missing) or, if categorical, labels.
-    """
-
-    column: str
-    kind: ProfileKind
-    values: NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetInputs:
-    """One target on its pool of M rows.
-
-    Attributes:
-        name: value of the model column, or ``all``.
-        y: (M,) outcomes, NaN where not labeled.
-        labeled: (M,) which rows carry a label.
-        signals: (M, K), NaN where missing (fill_missing_signals before any estimator).
-        signal_names: (K,) what each column is.
-        profiles: the axes.
-        ids: (M,) item ids, or None.
-        clusters: (M,) cluster labels, or None.
-        weights: (M,) deployment weights, or None.
-        inclusion: (M,) inclusion probabilities, or None.
-        taus: (M, D) predicted outcomes per draw, or None.
-    """
-
-    name: str
-    y: FloatArray
-    labeled: NDArray[np.bool_]
-    signals: FloatArray
-    signal_names: tuple[str, ...]
-    profiles: tuple[ProfileAxis, ...] = ()
-    ids: NDArray[np.str_] | None = None
-    clusters: NDArray[np.str_] | None = None
-    weights: FloatArray | None = None
-    inclusion: FloatArray | None = None
-    taus: FloatArray | None = None
-
-    @property
-    def binary(self) -> bool:
-        """Whether every label is 0 or 1."""
-        return bool(np.isin(self.y[self.labeled], (0.0, 1.0)).all())
-
-
-@dataclass(frozen=True, slots=True)
-class TableInputs:
-    """Every target of a table, and what was noticed while reading."""
-
-    targets: tuple[TargetInputs, ...]
-    notices: tuple[Notice, ...] = field(default=())
-
-
-def read_inputs(path: str | Path, roles: ColumnRoles) -> TableInputs:
+def read_pool(path: str | Path, roles: ColumnRoles) -> Pool:
     """Read a table file and assemble its targets.
 
     Raises:
         DataError: the file or a column cannot be used; one line that names rows or columns.
     """
-    return table_inputs(read_user_table(path, roles.columns()), roles)
+    return table_pool(read_user_table(path, roles.columns()), roles)
 
 
-def table_inputs(table: UserTable, roles: ColumnRoles) -> TableInputs:
+def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
     """Assemble the targets of a table that has been read.
 
     Raises:
@@ -175,23 +70,23 @@ def table_inputs(table: UserTable, roles: ColumnRoles) -> TableInputs:
         if part is None and ids is not None:
             part = _repeats(ids[rows], name, notices)
         targets.append(
-            TargetInputs(
+            TargetPool(
                 name=str(name),
                 y=y[rows],
                 labeled=labeled[rows],
                 signals=kept.values,
                 signal_names=kept.names,
-                profiles=tuple(ProfileAxis(axis.column, axis.kind, axis.values[rows]) for axis in axes),
+                profiles=tuple(Axis(axis.column, axis.kind, axis.values[rows]) for axis in axes),
                 ids=None if ids is None else ids[rows],
                 clusters=part,
                 weights=None if weights is None else weights[rows],
-                inclusion=None if inclusion is None else inclusion[rows],
+                sampling=_sampling(None if inclusion is None else inclusion[rows], labeled[rows]),
                 taus=None if taus is None else taus[rows],
             )
         )
     if not targets:
         raise DataError(f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows")
-    return TableInputs(tuple(targets), tuple(notices))
+    return Pool(tuple(targets), tuple(notices))
 
 
 def _outcomes(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -266,6 +161,16 @@ def _inclusion(table: UserTable, name: str, labeled: NDArray[np.bool_]) -> Float
     return chances
 
 
+def _sampling(chances: FloatArray | None, labeled: NDArray[np.bool_]) -> Sampling:
+    """The design that the chances say, a number everywhere: where none is given, the labeled share."""
+    if chances is None:
+        return Sampling()
+    share = max(float(labeled.mean()), 1e-12)
+    filled = np.where(np.isfinite(chances), chances, min(share, 1.0 - 1e-9))
+    # Certain inclusion of a row without a label would contradict itself.
+    return Sampling("known", np.where(~labeled & (filled >= 1.0), 1.0 - 1e-9, filled))
+
+
 def _full_labels(table: UserTable, name: str, role: str) -> NDArray[np.str_]:
     labels = label_column(table, name)
     empty = np.flatnonzero(labels == "")
@@ -290,7 +195,7 @@ def _repeats(ids: NDArray[np.str_], target: str, notices: list[Notice]) -> NDArr
     return ids
 
 
-def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> ProfileAxis:
+def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Axis:
     column = table.frame[role.column]
     numbers: FloatArray | None = None
     words = column.dtype == pl.String and not column.drop_nulls().str.contains(r"\d").any()
@@ -304,7 +209,7 @@ def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Profile
     if kind == "categorical" or numbers is None:
         labels = label_column(table, role.column, missing="(missing)")
         _check_levels(role.column, labels)
-        return ProfileAxis(role.column, "categorical", labels)
+        return Axis(role.column, "categorical", labels)
     missing = int(np.isnan(numbers).sum())
     if missing:
         notices.append(
@@ -313,7 +218,7 @@ def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Profile
                 f"profile column {role.column!r} is empty in {missing} rows; its profile is over the others",
             )
         )
-    return ProfileAxis(role.column, kind, numbers)
+    return Axis(role.column, kind, numbers)
 
 
 def _detected_kind(numbers: FloatArray | None) -> ProfileKind:

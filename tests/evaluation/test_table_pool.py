@@ -11,14 +11,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from pipeline.errors import DataError
-from pipeline.tables.estimator_inputs import ColumnRoles, ProfileRole, TableInputs, read_inputs
+from pipeline.evaluation.pool import Pool
+from pipeline.evaluation.table_pool import read_pool
+from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 from pipeline.tables.signal_checks import Notice, checked_signals, imbalanced_columns, merged_notices
 
 
-def inputs(tmp_path: Path, data: dict[str, Any], roles: ColumnRoles) -> TableInputs:
+def inputs(tmp_path: Path, data: dict[str, Any], roles: ColumnRoles) -> Pool:
     path = tmp_path / "t.csv"
     pl.DataFrame(data).write_csv(path)
-    return read_inputs(path, roles)
+    return read_pool(path, roles)
 
 
 BASE: dict[str, Any] = {"y": ["1", "0", None, "1", "0", None], "s": [0.1, 0.4, 0.3, None, 0.9, 0.2]}

@@ -1,0 +1,160 @@
+"""The pool: what is known of every item and every target before anything is estimated, and how labels were drawn.
+
+A pool is made by a reader (``table_pool`` of a user's table; a run reads its own exported table through the same one)
+and read by everything else of this room. To bring new data in, make a :class:`Pool`; nothing behind it asks where it
+came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.estimators import fill_missing_signals
+from pipeline.tables.column_roles import ProfileKind
+from pipeline.tables.signal_checks import Notice
+
+__all__ = ["Axis", "Pool", "Sampling", "TargetPool"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """How the labels of one target were drawn: the labelling design as a value that travels.
+
+    Attributes:
+        kind: ``uniform`` (every item the same chance), ``known`` (by the chances or strata below), ``unknown`` (nobody
+            said; taken for uniform, and looked over).
+        chances: (M,) inclusion probabilities in (0, 1], a number everywhere; None means: the same for all.
+        strata: (M,) number 0..H−1 of the stratum that each item was drawn within; None means one.
+        stages: (M,) stage 1, 2, … in which an item was labelled, 0 where it was not; None means one stage.
+    """
+
+    kind: Literal["uniform", "known", "unknown"] = "unknown"
+    chances: FloatArray | None = None
+    strata: IntArray | None = None
+    stages: IntArray | None = None
+
+    @property
+    def unequal(self) -> bool:
+        """Whether items had different chances to be labelled."""
+        return self.chances is not None and bool(np.ptp(self.chances) > 0.0)
+
+    def of(self, rows: NDArray[Any]) -> Sampling:
+        """The same for some rows (positions or booleans), in their order."""
+        parts = (None if part is None else part[rows] for part in (self.chances, self.strata, self.stages))
+        return Sampling(self.kind, *parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One profile axis on the items of one target.
+
+    Attributes:
+        column: its name.
+        kind: its nature: continuous, ordinal or categorical.
+        values: (M,) numbers (NaN where missing) or, if categorical, labels.
+    """
+
+    column: str
+    kind: ProfileKind
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetPool:
+    """One target on its pool of M items, one row per item.
+
+    Attributes:
+        name: the target; ``all`` where a table has no model column.
+        y: (M,) outcomes, NaN where not labeled.
+        labeled: (M,) which items carry a label.
+        signals: (M, K), NaN where missing (see :meth:`filled`).
+        signal_names: (K,) what each column is.
+        profiles: the axes.
+        ids: (M,) names of the items, sorted; None where the table has none.
+        clusters: (M,) items of one cluster are not independent; None means that all are.
+        weights: (M,) deployment weights, or None.
+        sampling: how the labels were drawn.
+        taus: (M, D) predicted outcomes: draw 0, then the independent draws; or None.
+        repeats: (M, R) outcomes of several answers to each item, NaN where missing; or None.
+        truth: the outcome of every item, where all are known and labels are only what an estimate may see; or None.
+    """
+
+    name: str
+    y: FloatArray
+    labeled: NDArray[np.bool_]
+    signals: FloatArray
+    signal_names: tuple[str, ...]
+    profiles: tuple[Axis, ...] = ()
+    ids: NDArray[np.str_] | None = None
+    clusters: NDArray[np.str_] | None = None
+    weights: FloatArray | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    taus: FloatArray | None = None
+    repeats: FloatArray | None = None
+    truth: FloatArray | None = None
+
+    @property
+    def n(self) -> int:
+        """Labeled items."""
+        return int(self.labeled.sum())
+
+    @property
+    def size(self) -> int:
+        """M, the items of the pool."""
+        return len(self.y)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item is labeled."""
+        return bool(self.labeled.all())
+
+    @property
+    def binary(self) -> bool:
+        """Whether every label is 0 or 1."""
+        return bool(np.isin(self.y[self.labeled], (0.0, 1.0)).all())
+
+    def filled(self) -> tuple[FloatArray, tuple[str, ...]]:
+        """(M, K') signals without gaps, indicators of missing values last, and their names."""
+        if self.signals.shape[1] == 0:
+            return self.signals, ()
+        values, index = fill_missing_signals(self.signals)
+        return values, (*self.signal_names, *(f"{self.signal_names[k]}_missing" for k in index.tolist()))
+
+    def of(self, rows: NDArray[Any]) -> TargetPool:
+        """The same target on some rows (positions or booleans), in their order."""
+
+        def part(array: Any) -> Any:
+            return None if array is None else array[rows]
+
+        return TargetPool(
+            self.name, self.y[rows], self.labeled[rows], self.signals[rows], self.signal_names,
+            tuple(Axis(axis.column, axis.kind, axis.values[rows]) for axis in self.profiles), part(self.ids),
+            part(self.clusters), part(self.weights), self.sampling.of(rows), part(self.taus), part(self.repeats),
+            part(self.truth),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """Everything that is known before anything is estimated.
+
+    Attributes:
+        targets: one after the other; items of one id are the same item for all.
+        notices: what was noticed while reading.
+        families: name of a family of signals → its columns; empty means every signal by itself.
+    """
+
+    targets: tuple[TargetPool, ...]
+    notices: tuple[Notice, ...] = ()
+    families: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> TargetPool:
+        return next(target for target in self.targets if target.name == name)

@@ -1,0 +1,55 @@
+"""Which column of a table holds what: the roles that a user names, or that a table of ours carries with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["ColumnRoles", "ProfileKind", "ProfileRole"]
+
+ProfileKind = Literal["continuous", "ordinal", "categorical"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRole:
+    """A profile column and its kind; None means: find out."""
+
+    column: str
+    kind: ProfileKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRoles:
+    """Which column of the user's table holds what.
+
+    Attributes:
+        gold: how good each answer is; empty where it is not known.
+        signals: label-free numbers, known on every row (a few may be missing).
+        id: the item; joins the rows of several models.
+        model: splits a long table into targets.
+        cluster: rows with one value are not independent (repeats, passages, conversations).
+        weights: deployment weight of each row.
+        profiles: axes to profile along.
+        labeled: yes/no; gold outside it is never read.
+        inclusion: probability in (0, 1] with which each row was drawn for labelling.
+        taus: columns of predicted outcomes: draw 0 first, then the independent draws (the one-step estimator).
+        gold_range: (low, high) that every gold value must lie in; None means: judge by the values.
+    """
+
+    gold: str
+    signals: tuple[str, ...] = ()
+    id: str | None = None
+    model: str | None = None
+    cluster: str | None = None
+    weights: str | None = None
+    profiles: tuple[ProfileRole, ...] = ()
+    labeled: str | None = None
+    inclusion: str | None = None
+    taus: tuple[str, ...] = ()
+    gold_range: tuple[float, float] | None = None
+
+    def columns(self) -> list[str]:
+        """Every named column, once."""
+        single = (self.gold, self.id, self.model, self.cluster, self.weights, self.labeled, self.inclusion)
+        several = (*self.signals, *self.taus, *(profile.column for profile in self.profiles))
+        return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
