@@ -26,12 +26,12 @@ import numpy as np
 
 from pipeline.collection.collector import Collector
 from pipeline.config import RunConfig
+from pipeline.evaluation.document import EstimateSet
 from pipeline.models.budget import Budget
 from pipeline.models.gateway import Gateway
 from pipeline.models.reading import to_reply
 from pipeline.models.simulated import SimulatedTransport, simulated_transports, simulation_settings
 from pipeline.models.types import Answered, Asker, CallLabel, Message, Outcome, ReplySchema, Request
-from pipeline.report.document import EstimateSet
 from pipeline.runs.estimation import estimate_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.setup import Prepared, default_config, prepare

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pipeline.estimators import lace_mean
 from pipeline.estimators.label_strata import Pilot
 from pipeline.estimators.planning import plan_mean
-from pipeline.report.label_draw import draw_labels
+from pipeline.evaluation.label_draw import draw_labels
 from pipeline.tables.labels import realised_inclusion
 
 FloatArray = NDArray[np.float64]

@@ -34,7 +34,7 @@ from benchmarks.real_tables import real_tables
 from pipeline.estimators import standardize_signals
 from pipeline.evaluation.pool import TargetPool
 from pipeline.evaluation.table_pool import read_pool
-from pipeline.report.table_targets import filled_signals
+from pipeline.evaluation.table_targets import filled_signals
 
 BUDGETS = (20, 50, 100, 200)
 

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.real_tables import RealTable, real_tables
 from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.rehearsal import BUDGETS, Rehearsed, rehearse_target
+from pipeline.evaluation.table_estimates import estimate_table
 from pipeline.evaluation.table_pool import read_pool
-from pipeline.report.rehearsal import BUDGETS, Rehearsed, rehearse_target
-from pipeline.report.table_estimates import estimate_table
 
 SHORT = 0.88
 """Coverage below this is counted as short: .95 less 4.5 Monte Carlo standard errors of 200 rehearsals."""

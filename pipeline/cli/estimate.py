@@ -47,8 +47,8 @@ def command(table: Path, **given: Any) -> None:
 
 
 def _means(table: Path, given: dict[str, Any]) -> None:
+    from pipeline.evaluation.table_estimates import DEFAULT_METHODS, TableOptions, check_methods, estimate_table
     from pipeline.evaluation.table_pool import read_pool
-    from pipeline.report.table_estimates import DEFAULT_METHODS, TableOptions, check_methods, estimate_table
 
     roles, distribution = column_roles(given)
     methods = split_names(given["methods"]) or DEFAULT_METHODS
@@ -63,7 +63,7 @@ def _means(table: Path, given: dict[str, Any]) -> None:
     if given["rehearse"] is not None:
         from dataclasses import replace
 
-        from pipeline.report.rehearsal import rehearse
+        from pipeline.evaluation.rehearsal import rehearse
 
         rehearsed = rehearse(inputs, given["rehearse"], level=given["level"], seed=given["seed"])
         extra = {"rehearsal": [row.to_dict() for row in rehearsed]}
@@ -72,7 +72,7 @@ def _means(table: Path, given: dict[str, Any]) -> None:
 
 
 def _best_of_n(table: Path, given: dict[str, Any]) -> None:
-    from pipeline.report.table_best_of_n import ScoreColumns, estimate_best_of_n
+    from pipeline.evaluation.table_best_of_n import ScoreColumns, estimate_best_of_n
 
     try:
         sizes = [int(part) for part in given["best_of_n"].split(",")]

@@ -42,7 +42,7 @@ def command() -> None:
 def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
     """Draw items of a RUN (its right answers are asked for) or rows of a TABLE (a score is asked for) into FILE."""
     if Path(source).is_file():
-        from pipeline.report.label_tables import export_table_labels
+        from pipeline.evaluation.label_tables import export_table_labels
 
         roles, _ = column_roles({**given, "gold": given["gold"] or "gold"})
         design = export_table_labels(
@@ -85,8 +85,8 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
     if not file.is_file():
         raise InputError(f"{file}: no such label sheet; auxeval labels export {source} {file} writes one")
     if Path(source).is_file():
-        from pipeline.report.label_tables import import_table_labels
-        from pipeline.report.table_estimates import estimate_table
+        from pipeline.evaluation.label_tables import import_table_labels
+        from pipeline.evaluation.table_estimates import estimate_table
 
         labeled = import_table_labels(Path(source), file, out)
         estimates, notes = estimate_table(labeled.inputs), labeled.filled.notes

@@ -26,8 +26,8 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
     Raises:
         InputError: as ``auxeval estimate``; too few labels to plan from.
     """
+    from pipeline.evaluation.label_plan import advise
     from pipeline.evaluation.table_pool import read_pool
-    from pipeline.report.label_plan import advise
 
     roles, _ = column_roles(columns)
     if not roles.signals:
@@ -78,7 +78,7 @@ def parse_families(texts: tuple[str, ...], signals: tuple[str, ...]) -> tuple[An
     Raises:
         InputError: not of that form, a column that is no signal, a signal in two families.
     """
-    from pipeline.report.label_plan import Family
+    from pipeline.evaluation.label_plan import Family
     from pipeline.tables.user_table import nearest_names
 
     families = []

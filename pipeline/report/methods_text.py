@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.estimators import Estimate, Profile
-from pipeline.report.document import EstimateSet
+from pipeline.evaluation.document import EstimateSet
 
 __all__ = ["methods_paragraph"]
 

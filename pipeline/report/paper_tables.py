@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.estimators import Estimate, Profile
-from pipeline.report.document import EstimateSet
+from pipeline.evaluation.document import EstimateSet
 from pipeline.report.markup import clean
 from pipeline.report.terminal import METHOD_LABELS, number
 

@@ -14,7 +14,7 @@ import polars as pl
 import yaml
 
 from pipeline.errors import DataError
-from pipeline.report.document import EstimateSet, read_estimates
+from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.tables.store import read_table
 
 __all__ = ["CallLog", "RunFolder"]

@@ -12,9 +12,9 @@ from typing import Any
 
 from pipeline.errors import DataError
 from pipeline.estimators import Estimate, Profile
-from pipeline.report.document import EstimateSet
-from pipeline.report.rehearsal import Rehearsed
-from pipeline.report.shrunk_groups import SHRUNK_NOTE
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.rehearsal import Rehearsed
+from pipeline.evaluation.shrunk_groups import SHRUNK_NOTE
 from pipeline.report.terminal import METHOD_LABELS
 
 __all__ = ["csv_text", "html_text", "write_table_report"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.estimators import Estimate, Profile
-from pipeline.report.document import EstimateSet
-from pipeline.report.rehearsal import Rehearsed
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.rehearsal import Rehearsed
 from pipeline.report.terminal import number, print_estimates
 from pipeline.report.text_tables import TextTable, plain
 

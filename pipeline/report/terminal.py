@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.estimators.results import Estimate, Profile
-from pipeline.report.document import EstimateSet
+from pipeline.evaluation.document import EstimateSet
 from pipeline.report.text_tables import TextTable, plain
 
 if TYPE_CHECKING:

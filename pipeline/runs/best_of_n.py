@@ -18,7 +18,7 @@ from pipeline.estimators import (
     paired_difference,
     population_mean,
 )
-from pipeline.report.document import BestOfNEstimate, Warned
+from pipeline.evaluation.document import BestOfNEstimate, Warned
 from pipeline.runs.frames import RunTables
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 

@@ -23,9 +23,9 @@ from pipeline.estimators import (
     one_step_mean,
     repeated_decoding_mean,
 )
-from pipeline.report.document import EstimateSet, Warned
-from pipeline.report.joint_decisions import joint_decisions
-from pipeline.report.shrunk_groups import SHRUNK, shrunk_beside
+from pipeline.evaluation.document import EstimateSet, Warned
+from pipeline.evaluation.joint_decisions import joint_decisions
+from pipeline.evaluation.shrunk_groups import SHRUNK, shrunk_beside
 from pipeline.runs.arrays import (
     TargetArrays,
     generator,

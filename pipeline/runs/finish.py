@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.config import RunConfig
-from pipeline.report.document import EstimateSet, Warned
+from pipeline.evaluation.document import EstimateSet, Warned
 from pipeline.runs.arrays import target_arrays
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.config import RunConfig
 from pipeline.estimators import Estimate, FittedGap, fit_gap, lace_gap, mean_gap
-from pipeline.report.document import Gap
+from pipeline.evaluation.document import Gap
 from pipeline.runs.arrays import TargetArrays, generator
 from pipeline.runs.axis import Axis
 from pipeline.runs.refusals import named_refusals

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pipeline.config import RunConfig
 from pipeline.errors import ConfigError, InputError, StoppedEarly
+from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.models.transport import Transport
-from pipeline.report.document import EstimateSet, read_estimates
 from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
 from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config

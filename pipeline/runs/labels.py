@@ -16,8 +16,8 @@ from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
-from pipeline.report.document import EstimateSet
-from pipeline.report.label_draw import draw_labels
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.label_draw import draw_labels
 from pipeline.runs.arrays import target_arrays
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.manifest import Manifest

@@ -11,8 +11,8 @@ import numpy as np
 from pipeline.config import RunConfig
 from pipeline.estimators import Estimate, Profile, lace_mean
 from pipeline.estimators.planning import family_worth, plan_mean, plan_profile
-from pipeline.report.document import read_estimates
-from pipeline.report.signal_families import FAMILIES, family_costs
+from pipeline.evaluation.document import read_estimates
+from pipeline.evaluation.signal_families import FAMILIES, family_costs
 from pipeline.runs.arrays import TargetArrays, generator, target_arrays
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.frames import RunTables

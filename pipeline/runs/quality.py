@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.config import RunConfig
-from pipeline.report.document import Warned
+from pipeline.evaluation.document import Warned
 from pipeline.runs.frames import RunTables
 
 __all__ = ["null_shares", "quality_warnings", "simulated_truth"]

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from pipeline.cli import main
 from pipeline.cli.output import console
-from pipeline.report.document import EstimateSet, Warned
+from pipeline.evaluation.document import EstimateSet, Warned
 from pipeline.report.terminal import print_estimates
 
 MODELS = [

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 from pipeline.estimators import Estimate
+from pipeline.evaluation.document import BestOfNEstimate, EstimateSet, Gap
 from pipeline.report.charts import Curve, Interval, curve_chart, forest_plot
-from pipeline.report.document import BestOfNEstimate, EstimateSet, Gap
 from pipeline.report.figures_pdf import svg_to_pdf
 from pipeline.report.markup import Number, Span, clean, data_block, table, text
 from pipeline.report.methods_text import methods_paragraph

@@ -9,11 +9,11 @@ from typing import Any, cast
 import numpy as np
 
 from pipeline.estimators import Categorical, lace_profile, repeated_decoding_mean
-from pipeline.report.document import EstimateSet
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.shrunk_groups import SHRUNK, shrunk_beside
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.profiles import profiles
 from pipeline.report.sections.repeats import repeats
-from pipeline.report.shrunk_groups import SHRUNK, shrunk_beside
 
 
 def _profile(groups: int) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.estimators import Estimate, Profile
+from pipeline.evaluation.document import Gap
 from pipeline.report.charts import Curve, Interval, curve_chart, forest_plot
-from pipeline.report.document import Gap
 from pipeline.report.markup import Cell, Number, figure, section, table, text
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.profiles import places

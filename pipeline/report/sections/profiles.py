@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from pipeline.estimators import Profile
+from pipeline.evaluation.shrunk_groups import SHRUNK, SHRUNK_NOTE
 from pipeline.report.charts import Curve, curve_chart
 from pipeline.report.markup import Cell, Number, figure, section, table, text
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, value
-from pipeline.report.shrunk_groups import SHRUNK, SHRUNK_NOTE
 
 __all__ = ["places", "profile_chart", "profiles"]
 

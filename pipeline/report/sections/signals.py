@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from pipeline.evaluation.signal_families import family_costs
 from pipeline.report.markup import Cell, Number, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import share
-from pipeline.report.signal_families import family_costs
 
 __all__ = ["signals"]
 

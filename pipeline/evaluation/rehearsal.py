@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
 from pipeline.evaluation.pool import Pool, TargetPool
-from pipeline.report.table_targets import filled_signals
+from pipeline.evaluation.table_targets import filled_signals
 
 __all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target"]
 

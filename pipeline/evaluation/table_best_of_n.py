@@ -18,7 +18,7 @@ from pipeline.estimators import (
     population_mean,
 )
 from pipeline.estimators.results import Estimate
-from pipeline.report.document import BestOfNEstimate, EstimateSet, Warned
+from pipeline.evaluation.document import BestOfNEstimate, EstimateSet, Warned
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 from pipeline.tables.table_source import inspect_source

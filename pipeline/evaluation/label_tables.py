@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
+from pipeline.evaluation.label_draw import draw_labels, wanted_labels
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.table_pool import table_pool
-from pipeline.report.label_draw import draw_labels, wanted_labels
-from pipeline.report.table_targets import filled_signals
+from pipeline.evaluation.table_targets import filled_signals
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 from pipeline.tables.imports.imported import write_table

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.evaluation.document import EstimateSet, Warned
 from pipeline.evaluation.pool import Pool, TargetPool
-from pipeline.report.document import EstimateSet, Warned
-from pipeline.report.rehearsal import rehearse, rehearse_target
-from pipeline.report.table_estimates import estimate_table
+from pipeline.evaluation.rehearsal import rehearse, rehearse_target
+from pipeline.evaluation.table_estimates import estimate_table
 from pipeline.report.table_files import csv_text, html_text
 
 

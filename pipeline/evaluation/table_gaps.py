@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators import FittedGap, Profile, fit_gap
+from pipeline.evaluation.document import Gap
 from pipeline.evaluation.pool import TargetPool
-from pipeline.report.document import Gap
-from pipeline.report.table_targets import (
+from pipeline.evaluation.table_targets import (
     TableOptions,
     filled_signals,
     label_chances,

@@ -12,8 +12,8 @@ import pytest
 
 from pipeline.estimators import Estimate
 from pipeline.evaluation.pool import Pool
+from pipeline.evaluation.table_estimates import TableOptions, estimate_table
 from pipeline.evaluation.table_pool import read_pool
-from pipeline.report.table_estimates import TableOptions, estimate_table
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.shared

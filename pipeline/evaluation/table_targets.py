@@ -26,7 +26,7 @@ from pipeline.estimators import (
     naive_mean,
 )
 from pipeline.evaluation.pool import Axis, TargetPool
-from pipeline.report.shrunk_groups import SHRUNK, shrunk_beside
+from pipeline.evaluation.shrunk_groups import SHRUNK, shrunk_beside
 from pipeline.tables.signal_checks import ALL, Notice, imbalanced_columns
 from pipeline.tables.user_table import nearest_names
 

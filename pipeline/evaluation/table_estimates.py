@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
+from pipeline.evaluation.document import EstimateSet, Warned
+from pipeline.evaluation.joint_decisions import joint_decisions
 from pipeline.evaluation.pool import Pool
-from pipeline.report.document import EstimateSet, Warned
-from pipeline.report.joint_decisions import joint_decisions
-from pipeline.report.table_gaps import paired_gaps
-from pipeline.report.table_targets import DEFAULT_METHODS, METHODS, TableOptions, target_estimates
+from pipeline.evaluation.table_gaps import paired_gaps
+from pipeline.evaluation.table_targets import DEFAULT_METHODS, METHODS, TableOptions, target_estimates
 from pipeline.tables.signal_checks import merged_notices
 from pipeline.tables.user_table import nearest_names
 

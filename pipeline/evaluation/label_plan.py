@@ -12,7 +12,7 @@ from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
 from pipeline.estimators.planning import FamilyWorth, LabelPlan, family_worth, plan_mean, plan_profile
 from pipeline.evaluation.pool import TargetPool
-from pipeline.report.table_targets import TableOptions, lace_of_mean, target_estimates
+from pipeline.evaluation.table_targets import TableOptions, lace_of_mean, target_estimates
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["Family", "LabelAdvice", "advise", "default_widths"]
@@ -148,7 +148,7 @@ def _worth(
 
 
 def _effective(target: TargetPool, level: float) -> float:
-    from pipeline.report.table_targets import filled_signals
+    from pipeline.evaluation.table_targets import filled_signals
 
     estimate = lace_of_mean(target, filled_signals(target)[0], level)
     return float(estimate.diagnostics["effective_labels"])

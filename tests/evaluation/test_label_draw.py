@@ -14,9 +14,9 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.estimators import lace_mean
 from pipeline.estimators.label_strata import Pilot, control_variate_fit, residual_strata
-from pipeline.report.label_draw import draw_labels
-from pipeline.report.label_tables import INCLUSION, export_table_labels, import_table_labels
-from pipeline.report.table_estimates import estimate_table
+from pipeline.evaluation.label_draw import draw_labels
+from pipeline.evaluation.label_tables import INCLUSION, export_table_labels, import_table_labels
+from pipeline.evaluation.table_estimates import estimate_table
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.labels import realised_inclusion
 
