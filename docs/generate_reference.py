@@ -48,14 +48,15 @@ def _default(entry: dict[str, Any]) -> str:
 def _section(name: str, schema: dict[str, Any]) -> Iterator[str]:
     yield f"## {name}\n"
     yield f"{(schema.get('description') or '').strip()}\n"
-    yield "| key | value | default |"
-    yield "| --- | --- | --- |"
+    yield "| key | value | default | meaning |"
+    yield "| --- | --- | --- | --- |"
     for key, entry in schema.get("properties", {}).items():
         bounds = _bounds(entry)
         kind = _type_of(entry) + (f", {bounds}" if bounds else "")
         required = key in schema.get("required", [])
         default = "required" if required else _default(entry)
-        yield f"| `{key}` | {kind} | {default} |"
+        meaning = " ".join(str(entry.get("description", "")).split()).replace("|", "\\|")
+        yield f"| `{key}` | {kind} | {default} | {meaning} |"
     yield ""
 
 

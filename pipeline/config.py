@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import (
@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from pipeline.config_design import BestOfNConfig, BudgetConfig, DesignConfig, RetryTruncatedConfig, RolesConfig
 from pipeline.config_messages import one_line
 from pipeline.config_sections import (
     BenchmarkConfig,
@@ -34,7 +35,6 @@ from pipeline.errors import ConfigError
 
 __all__ = [
     "SCHEMA",
-    "AnchorsConfig",
     "BenchmarkConfig",
     "BestOfNConfig",
     "BudgetConfig",
@@ -52,121 +52,16 @@ __all__ = [
 ]
 
 SCHEMA = 1
+DEFAULT_LABELED = 50
+"""Gold answers used where there are signals for the rest and the file does not say how many."""
 
 EstimateName = Literal[
     "naive", "one_step", "lace", "lace_profile", "gaps", "repeated_decoding", "best_of_n", "comparators"
 ]
+EVERY_ESTIMATE: tuple[str, ...] = get_args(EstimateName)
 StageName = Literal[
     "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores"
 ]  # fmt: skip
-
-
-class AnchorsConfig(Section):
-    """Opponents of the pairwise comparisons."""
-
-    weak: str
-    medium: str
-    strong: str
-
-    def items(self) -> tuple[tuple[str, str], ...]:
-        """(level, model name), from weak to strong."""
-        return (("weak", self.weak), ("medium", self.medium), ("strong", self.strong))
-
-
-class RolesConfig(Section):
-    """Which model plays which part; each is a name under ``models`` or a bare model string."""
-
-    targets: Annotated[tuple[str, ...], Field(min_length=1)]
-    auxiliary: tuple[str, ...] = ()
-    judge: str | None = None
-    anchors: AnchorsConfig | None = None
-    regressor: str | None = None
-
-    @field_validator("targets", "auxiliary", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    @field_validator("auxiliary")
-    @classmethod
-    def _two_chains(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if len(value) > 2:
-            raise ValueError("takes one model (both chains) or two (one chain each)")
-        return value
-
-    @field_validator("targets")
-    @classmethod
-    def _distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(value)) != len(value):
-            raise ValueError("names a target twice")
-        return value
-
-    def names(self) -> tuple[str, ...]:
-        """Every model named by a role, without repetition, in a fixed order."""
-        anchors = tuple(name for _, name in self.anchors.items()) if self.anchors else ()
-        named = (*self.targets, *self.auxiliary, self.judge, *anchors, self.regressor)
-        return tuple(dict.fromkeys(name for name in named if name is not None))
-
-
-class TauConfig(Section):
-    """How the semantic regressor is asked."""
-
-    variant: Literal["zero_shot", "in_context"] = "zero_shot"
-    rubric: Literal["default", "correctness"] = "default"
-    examples: Annotated[int, Field(ge=1, le=32)] = 4
-
-
-class DesignConfig(Section):
-    """How many labels, answers and draws, and how they are coupled."""
-
-    labeled: PositiveInt | Literal["gold"] = 50
-    answers: PositiveInt = 1
-    draws: PositiveInt = 10
-    coupling: Literal["independent", "episode"] = "independent"
-    judge_prompts: Annotated[int, Field(ge=1, le=3)] = 3
-    auxiliary_max_tokens: PositiveInt = 2048
-    tau: TauConfig = TauConfig()
-    algorithm: Literal["regressor", "features"] = "regressor"
-    embedding: str | None = None
-
-
-class BestOfNConfig(Section):
-    """C candidates per item, K judge scores per candidate, the policies (N, J) to value."""
-
-    candidates: Annotated[int, Field(ge=2)] = 8
-    scores: Annotated[int, Field(ge=2)] = 4
-    n: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = (2, 4)
-    j: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = (1, 3)
-
-    @field_validator("n", "j", mode="before")
-    @classmethod
-    def _one_is_a_list(cls, value: Any) -> Any:
-        return [value] if isinstance(value, int) else value
-
-    @model_validator(mode="after")
-    def _possible(self) -> BestOfNConfig:
-        if max(self.n) > self.candidates:
-            raise ValueError(f"n = {max(self.n)} needs at least as many candidates, got {self.candidates}")
-        if max(self.j) >= self.scores:
-            raise ValueError(
-                f"j = {max(self.j)} needs scores ≥ {max(self.j) + 1}, got {self.scores}: with J ≥ K no score is left"
-                " to value the winner and no unbiased estimator exists; collect one more score per candidate"
-            )
-        return self
-
-
-class RetryTruncatedConfig(Section):
-    """Asks answers that were cut off again, with more room, under new keys."""
-
-    max_tokens: PositiveInt
-
-
-class BudgetConfig(Section):
-    """What the run may spend at most; null is no bound."""
-
-    usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    calls: Annotated[int, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
 
 
 class RunConfig(Section):
@@ -176,37 +71,58 @@ class RunConfig(Section):
     """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False, protected_namespaces=()
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+        use_attribute_docstrings=True,
     )
 
     schema_: Literal[1] = Field(default=1, alias="schema")
+    """Version of this format."""
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = "run"
+    """A short name; part of the run's id."""
     seed: Annotated[int, Field(ge=0)] = 0
+    """Of everything random: the labels drawn, the order of choices, the folds."""
     benchmark: BenchmarkConfig = BenchmarkConfig()
+    """Where the items come from."""
     models: dict[str, ModelConfig] = Field(default_factory=dict)
+    """Name → how the model is reached; a role may also name a bare ``provider/model`` string."""
     roles: RolesConfig
+    """Which model plays which part."""
     design: DesignConfig = DesignConfig()
-    estimate: Annotated[tuple[EstimateName, ...], Field(min_length=1)] = (
-        "naive",
-        "one_step",
-        "lace",
-        "lace_profile",
-    )
+    """How many labels, answers and draws."""
+    estimate: tuple[EstimateName, ...] = ()
+    """What to estimate; left out: everything that the roles allow."""
     best_of_n: BestOfNConfig | None = None
+    """Candidates, scores and policies of Best-of-N."""
     prompts: dict[StageName, tuple[Path, ...]] = Field(default_factory=dict)
+    """Stage → prompt files of your own in the place of ours."""
     missing_reply: Literal["wrong", "exclude"] = "wrong"
+    """What an answer that was refused, cut off or cannot be read counts as on a labeled item."""
     retry_truncated: RetryTruncatedConfig | None = None
+    """Asks answers that were cut off once more, with more room."""
     budget: BudgetConfig = BudgetConfig()
+    """What may be spent at most; the run stops before it would be passed."""
     confirm_above_usd: Annotated[float, Field(ge=0)] = 1.0
+    """A forecast above this many US dollars is asked about first."""
     attempt_timeout_s: PositiveFloat = 180.0
+    """Seconds of one attempt, from getting its slot to the last byte."""
     call_deadline_s: PositiveFloat = 1800.0
+    """Seconds of one call: all its attempts and waits."""
     max_attempts: PositiveInt = 6
+    """Attempts of one call; being told to wait (429) is none."""
     drain_s: Annotated[float, Field(ge=0)] = 30.0
+    """Seconds that calls in flight are given to land after Ctrl-C."""
     stage_failure_limit: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Share of a stage's calls that may fail before the run stops."""
 
     @field_validator("estimate", mode="before")
     @classmethod
     def _one_is_a_list(cls, value: Any) -> Any:
+        if isinstance(value, list | tuple) and not value:
+            raise ValueError("names nothing to estimate; leave the key out to get everything that the roles allow")
         return [value] if isinstance(value, str) else value
 
     @field_validator("prompts", mode="before")
@@ -217,24 +133,59 @@ class RunConfig(Section):
         return {stage: [files] if isinstance(files, str | Path) else files for stage, files in value.items()}
 
     @model_validator(mode="after")
-    def _roles_are_filled(self) -> RunConfig:
-        needs = {
-            "one_step": ("auxiliary", "regressor") if self.design.algorithm == "regressor" else ("auxiliary",),
-            "lace": ("judge", "anchors"),
-            "lace_profile": ("judge", "anchors"),
-            "gaps": ("judge", "anchors"),
-            "comparators": ("judge", "anchors"),
-            "best_of_n": ("judge",),
-        }
-        for estimate in self.estimate:
-            for role in needs.get(estimate, ()):
-                if not getattr(self.roles, role):
-                    raise ValueError(f"estimate {estimate} needs roles.{role}")
-        if "best_of_n" in self.estimate and self.best_of_n is None:
-            raise ValueError("estimate best_of_n needs a best_of_n section: {candidates, scores, n, j}")
-        if "repeated_decoding" in self.estimate and self.design.answers < 2:
-            raise ValueError("estimate repeated_decoding needs design.answers ≥ 2")
+    def _left_out_is_derived(self) -> RunConfig:
+        """What the roles decide where the file says nothing; written out, so that config.yaml shows what ran."""
+        if self.design.labeled is None:
+            labeled = DEFAULT_LABELED if self.roles.signals_asked else "gold"
+            object.__setattr__(self, "design", self.design.model_copy(update={"labeled": labeled}))
+        if not self.estimate:
+            object.__setattr__(self, "estimate", self._allowed())
         return self
+
+    def _allowed(self) -> tuple[str, ...]:
+        """Every estimate that the roles can feed, but for those that nobody wants unasked."""
+        lacking = {name for name, _ in self._lacking(EVERY_ESTIMATE)}
+        wanted = ("naive", "one_step", "lace", "lace_profile", *(("gaps",) if len(self.roles.targets) > 1 else ()))
+        return tuple(name for name in wanted if name not in lacking)
+
+    def _lacking(self, estimates: Iterable[str]) -> list[tuple[str, str]]:
+        """(estimate, the line to add) for everything that an estimate needs and the file does not have."""
+        roles = self.roles
+        lines = {
+            "auxiliary": "roles.auxiliary: [MODEL, MODEL]",
+            "regressor": "roles.regressor: MODEL",
+            "judge": "roles.judge: MODEL",
+            "best_of_n": "best_of_n: {candidates: 8, scores: 4, n: [2, 4], j: [1, 3]}",
+            "answers": "design.answers: 2 (or more)",
+        }
+        present = {
+            "auxiliary": bool(roles.auxiliary),
+            "regressor": bool(roles.regressor) or self.design.algorithm == "features",
+            "judge": bool(roles.judge),
+            "best_of_n": self.best_of_n is not None,
+            "answers": self.design.answers > 1,
+        }
+        needs = {
+            "one_step": ("auxiliary", "regressor"),
+            "best_of_n": ("judge", "best_of_n"),
+            "repeated_decoding": ("answers",),
+        }
+        return [(name, lines[need]) for name in estimates for need in needs.get(name, ()) if not present[need]]
+
+    @model_validator(mode="after")
+    def _roles_are_filled(self) -> RunConfig:
+        lacking: dict[str, list[str]] = {}
+        for estimate, line in self._lacking(self.estimate):
+            lacking.setdefault(line, []).append(estimate)
+        if lacking:
+            told = "; ".join(f"{line} (for {', '.join(names)})" for line, names in lacking.items())
+            raise ValueError(f"what is estimated needs more than the file has; add {told}, or leave it out of estimate")
+        return self
+
+    @property
+    def labeled(self) -> int | Literal["gold"]:
+        """How many labels may be used, as given or as derived from the roles."""
+        return DEFAULT_LABELED if self.design.labeled is None else self.design.labeled
 
     @model_validator(mode="after")
     def _roles_name_models(self) -> RunConfig:

@@ -25,37 +25,54 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class Section(BaseModel):
     """A part of the configuration: unknown keys are errors, values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), use_attribute_docstrings=True
+    )
 
 
 class FieldMap(Section):
     """Which column of the benchmark file holds what."""
 
     id: str | None = None
+    """The column with the item ids; left out: `item_id` or `id`, else the rows are numbered."""
     question: str | None = None
+    """What is asked; left out: `question`, `prompt` or `problem`."""
     gold: str | None = None
+    """The right answer; left out: `gold` or `answer`."""
     choices: str | None = None
+    """The options of a multiple-choice question; left out: `choices` or `options`."""
     profile: str | None = None
+    """The column of the profile axis."""
 
 
 class ProfileConfig(Section):
     """The axis along which performance is profiled."""
 
     field: str
+    """The column that holds it."""
     kind: Literal["continuous", "ordinal", "categorical"]
+    """Numbers, levels with an order, or names."""
 
 
 class BenchmarkConfig(Section):
     """Where the items come from and how answers are graded."""
 
     preset: PresetName = "embedded"
+    """A benchmark that the program knows, or `custom` for a file of your own."""
     path: Path | None = None
+    """A local file; without it a preset is read from the hub (extra `hf`)."""
     limit: Annotated[int, Field(ge=1)] | None = None
+    """The first N items of a shuffled order, so that a larger limit contains a smaller one."""
     sample: Annotated[int, Field(ge=1)] | None = None
+    """N items drawn at random with the seed."""
     fields: FieldMap = FieldMap()
+    """Which column holds what."""
     grading: str | None = None
+    """How answers are graded: exact, choice, numeric, math, squared_error or python:module:function."""
     tolerance: Annotated[float, Field(ge=0)] | None = None
+    """Largest difference at which two numbers count as equal."""
     profile: ProfileConfig | None = None
+    """The axis along which results are profiled."""
 
     @field_validator("grading")
     @classmethod
@@ -80,24 +97,38 @@ class PriceConfig(Section):
     """USD per million tokens."""
 
     input_per_million: Annotated[float, Field(ge=0)]
+    """Of the prompt."""
     output_per_million: Annotated[float, Field(ge=0)]
+    """Of the reply, thinking included."""
     cached_input_per_million: Annotated[float, Field(ge=0)] | None = None
+    """Of the part of the prompt that the provider had in its cache; left out: as the prompt."""
 
 
 class ModelConfig(Section):
     """One model and how it is reached."""
 
     model: Annotated[str, Field(min_length=1)]
+    """The `provider/model` string, as LiteLLM takes it; `sim/…` is simulated."""
     api_base: str | None = None
+    """Address of the server, where it is not the provider's own."""
     api_key_env: str | None = None
+    """Name of the environment variable that holds the key; never the key itself."""
     transport: Literal["litellm", "direct", "simulated"] | None = None
+    """How it is reached; left out: `litellm`, or `simulated` for `sim/…`."""
     params: dict[str, JsonValue] = Field(default_factory=dict)
+    """Sampling parameters sent with every request."""
     drop_params: tuple[str, ...] = ()
+    """Parameters that this model does not take and that are left out."""
     max_concurrency: PositiveInt = 16
+    """Requests under way at once at most."""
     rpm: PositiveFloat | None = None
+    """Requests a minute at most."""
     tpm: PositiveFloat | None = None
+    """Tokens a minute at most."""
     price: PriceConfig | None = None
+    """What it costs, where LiteLLM does not know."""
     simulate: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of a simulated model."""
 
     @property
     def resolved_transport(self) -> Literal["litellm", "direct", "simulated"]:

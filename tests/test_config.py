@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import RunConfig, load_config, parse_config
+from pipeline.config import RunConfig, config_json_schema, load_config, parse_config
 from pipeline.errors import ConfigError
 
 BASE: dict[str, Any] = {
@@ -27,8 +27,16 @@ BASE: dict[str, Any] = {
         ({"roles": {"targets": ["q"]}}, "unknown model 'q' in roles"),
         ({"roles": {"targets": []}}, "roles.targets"),
         ({"roles": {"targets": ["t", "t"]}}, "names a target twice"),
-        ({"estimate": ["lace"]}, "estimate lace needs roles.judge"),
-        ({"estimate": ["best_of_n"], "roles": {"targets": ["t"], "judge": "t"}}, "needs a best_of_n section"),
+        ({"estimate": ["best_of_n"], "roles": {"targets": ["t"], "judge": "t"}}, r"add best_of_n: \{candidates"),
+        (
+            {"estimate": ["one_step", "best_of_n", "repeated_decoding"]},
+            r"auxiliary: .* \(for one_step\); .*regressor: .*judge: .*\(for best_of_n\); best_of_n: .*design.answers",
+        ),
+        ({"estimate": []}, "names nothing to estimate"),
+        ({"roles": {"targets": ["t"], "judge": ["t", "t"]}}, "names a judge twice"),
+        ({"roles": {"targets": ["t"], "anchors": ["t", "t"]}}, "names a model twice; a mapping"),
+        ({"roles": {"targets": ["t"], "anchors": {"chains": "t"}}}, "'chains' is the name of another comparison"),
+        ({"roles": {"targets": ["t"], "anchors": {"x y": "t"}}}, "roles.anchors"),
         ({"best_of_n": {"scores": 3, "j": [3]}}, "no unbiased estimator exists"),
         ({"best_of_n": {"candidates": 3, "n": [4]}}, "needs at least as many candidates"),
         ({"schema": 2}, "schema 2 is newer"),
@@ -128,3 +136,45 @@ def test_a_pilot_of_a_sample_is_a_part_of_it() -> None:
     ids = [{item.item_id for item in load_benchmark(part, 0).items} for part in (whole, pilot)]
     assert len(ids[1]) == 5
     assert ids[1] < ids[0]
+
+
+@pytest.mark.parametrize(
+    ("roles", "estimate", "labeled"),
+    [
+        ({"targets": ["t"]}, ("naive", "lace", "lace_profile"), "gold"),
+        ({"targets": ["t", "x/u"]}, ("naive", "lace", "lace_profile", "gaps"), "gold"),
+        ({"targets": ["t"], "judge": "t"}, ("naive", "lace", "lace_profile"), 50),
+        ({"targets": ["t"], "anchors": ["x/a", "x/b"]}, ("naive", "lace", "lace_profile"), 50),
+        ({"targets": ["t"], "auxiliary": "t", "regressor": "t"}, ("naive", "one_step", "lace", "lace_profile"), 50),
+    ],
+)
+def test_what_is_left_out_is_derived_from_the_roles(
+    roles: dict[str, Any], estimate: tuple[str, ...], labeled: Any
+) -> None:
+    config = parse_config({"models": BASE["models"], "roles": roles})
+    assert (config.estimate, config.labeled, config.design.labeled) == (estimate, labeled, labeled)
+    again = parse_config(config.canonical())
+    assert again == config
+    assert again.digest() == config.digest()
+
+
+def test_one_judge_is_written_as_it_always_was_so_that_old_runs_keep_their_identity() -> None:
+    one = parse_config({"models": BASE["models"], "roles": {"targets": ["t"], "judge": ["t"]}}).canonical()["roles"]
+    assert (one["judge"], one["anchors"]) == ("t", None)
+    two = parse_config(
+        {"models": BASE["models"], "roles": {"targets": ["t"], "judge": ["t", "x/y"], "anchors": ["x/a"]}}
+    )
+    assert two.canonical()["roles"]["judge"] == ["t", "x/y"]
+    assert two.roles.anchors == {"x/a": "x/a"}
+
+
+def test_every_key_has_a_sentence() -> None:
+    schema = config_json_schema()
+    sections = {"RunConfig": schema, **schema["$defs"]}
+    lacking = [
+        f"{name}.{key}"
+        for name, part in sections.items()
+        for key, entry in part["properties"].items()
+        if not entry.get("description")
+    ]
+    assert not lacking

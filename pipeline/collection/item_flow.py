@@ -168,32 +168,42 @@ class ItemFlow:
     def _judgements(
         self, target: str, answer: asyncio.Task[Answer], opponents: Mapping[str, asyncio.Task[Answer]]
     ) -> list[Coroutine[Any, Any, None]]:
-        pointwise = [self._pointwise(target, index, answer) for index in range(self._plan.pointwise)]
+        pointwise = [
+            self._pointwise(judge, target, index, answer)
+            for judge in self._plan.judges
+            for index in range(self._plan.pointwise)
+        ]
         pairs = [
-            self._pairwise(target, level, order, answer, opponents[model])
-            for level, model in self._plan.anchors
+            self._pairwise(judge, target, name, order, answer, opponents[model])
+            for judge in self._plan.judges
+            for name, model in self._plan.opponents(target)
             for order in ("ab", "ba")
         ]
         return [*pointwise, *pairs]
 
-    async def _pointwise(self, target: str, index: int, answer: asyncio.Task[Answer]) -> None:
+    async def _pointwise(self, judge: str, target: str, index: int, answer: asyncio.Task[Answer]) -> None:
         text = (await answer).judged_text
         name = f"pointwise_{index + 1}"
         label = self._label("pointwise", "judge", target=target, part=name)
-        reply = await self._score(self._c.prompts["pointwise"][index], text, label, 0)
-        self._sink_score(target, name, None, 0, reply)
+        reply = await self._score(judge, self._c.prompts["pointwise"][index], text, label, 0)
+        self._sink_score(judge, target, name, None, 0, reply)
 
     async def _pairwise(
-        self, target: str, level: str, order: Order, answer: asyncio.Task[Answer], anchor: asyncio.Task[Answer]
+        self,
+        judge: str,
+        target: str,
+        name: str,
+        order: Order,
+        answer: asyncio.Task[Answer],
+        anchor: asyncio.Task[Answer],
     ) -> None:
-        judge = self._c.config.roles.judge or ""
         ours, theirs = (await answer).judged_text, (await anchor).judged_text
-        label = self._label("pairwise", "judge", target=target, order=order, part=level)
+        label = self._label("pairwise", "judge", target=target, order=order, part=name)
         reply = await self._compare("pairwise", judge, label, 0, ours, theirs, ())
         verdict = verdict_of(reply)
         self._c.sink(
             PreferenceRow(
-                self._item.item_id, target, judge, level, 0, order, verdict, reply.reason,
+                self._item.item_id, target, judge, name, 0, order, verdict, reply.reason,
                 wins(verdict, order), reply.key,
             )
         )  # fmt: skip
@@ -204,21 +214,20 @@ class ItemFlow:
 
     async def _candidate_score(self, target: str, index: int, draw: int, text: str | None) -> None:
         label = self._label("candidate_scores", "judge", target=target, draw=draw, part=f"candidate-{index}")
-        prompt = self._c.prompts["candidate_scores"][0]
-        self._sink_score(
-            target, "candidate", index, draw, await self._score(prompt, text, label, score_draw(index, draw))
-        )
+        prompt, judge = self._c.prompts["candidate_scores"][0], self._c.config.roles.judge[0]
+        reply = await self._score(judge, prompt, text, label, score_draw(index, draw))
+        self._sink_score(judge, target, "candidate", index, draw, reply)
 
-    async def _score(self, prompt: Prompt, text: str | None, label: CallLabel, draw: int) -> JudgedReply:
+    async def _score(self, judge: str, prompt: Prompt, text: str | None, label: CallLabel, draw: int) -> JudgedReply:
         if text is None:
             return JudgedReply(None, "missing_input", False, None)
-        judge = self._c.config.roles.judge or ""
         return await self._c.caller.judged(
             prompt, {**self._base, "response": text}, parse_score, judge, label, draw=draw
         )
 
-    def _sink_score(self, target: str, prompt: str, candidate: int | None, draw: int, reply: JudgedReply) -> None:
-        judge = self._c.config.roles.judge or ""
+    def _sink_score(
+        self, judge: str, target: str, prompt: str, candidate: int | None, draw: int, reply: JudgedReply
+    ) -> None:
         score = None if reply.value is None else float(reply.value.score)
         self._c.sink(
             ScoreRow(

@@ -26,7 +26,8 @@ class StagePlan:
     Attributes:
         targets: the evaluated models.
         answers: R, answers per target; 0 where no estimate needs one.
-        anchors: (level, model) of the pairwise comparisons; empty where there are none.
+        judges: the models that score and compare; empty where nothing is judged.
+        anchors: (name, model) of those that answer beside the targets; empty where there are none.
         auxiliary: the models of w1 and w2, or None.
         draws: M + 1 auxiliary draws.
         episode: whether draws are coupled with answers in one conversation.
@@ -40,6 +41,7 @@ class StagePlan:
 
     targets: tuple[str, ...]
     answers: int
+    judges: tuple[str, ...]
     anchors: tuple[tuple[str, str], ...]
     auxiliary: tuple[str, str] | None
     draws: int
@@ -60,8 +62,12 @@ class StagePlan:
     def calls_at_once(self) -> int:
         """Calls that one item can have under way together: the larger of its first ones and of those that follow."""
         first = 2 * self.draws + len(self.asked_anchors) + len(self.targets) * (self.answers + self.candidates)
-        judged = self.pointwise + 2 * len(self.anchors) + self.candidates * self.scores
+        judged = len(self.judges) * (self.pointwise + 2 * len(self.anchors)) + self.candidates * self.scores
         return max(1, first, len(self.targets) * (judged + self.orders * self.draws))
+
+    def opponents(self, target: str) -> tuple[tuple[str, str], ...]:
+        """(name, model) of the anchors that a target is compared with: never itself, a comparison that says nothing."""
+        return tuple((name, model) for name, model in self.anchors if model != target) if self.judges else ()
 
     @property
     def orders(self) -> int:
@@ -108,14 +114,15 @@ def stage_plan(config: RunConfig) -> StagePlan:
     return StagePlan(
         targets=roles.targets,
         answers=design.answers if estimates - {"best_of_n"} else 0,
-        anchors=roles.anchors.items() if lace and roles.anchors is not None else (),
+        judges=roles.judge if lace else (),
+        anchors=tuple(roles.anchors.items()) if lace else (),
         auxiliary=(roles.auxiliary[0], roles.auxiliary[-1]) if one_step else None,
         draws=design.draws + 1 if one_step else 0,
         episode=one_step and design.coupling == "episode",
         tau=tau,
         variant=design.tau.variant + rubric,
         examples=design.tau.examples if tau and design.tau.variant == "in_context" else 0,
-        pointwise=design.judge_prompts if lace else 0,
+        pointwise=design.judge_prompts if lace and roles.judge else 0,
         candidates=best_of_n.candidates if best_of_n is not None else 0,
         scores=best_of_n.scores if best_of_n is not None else 0,
     )
@@ -124,7 +131,7 @@ def stage_plan(config: RunConfig) -> StagePlan:
 def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
     """Calls for one item, by stage, model and target."""
     plan = stage_plan(config)
-    judge, regressor = config.roles.judge or "", config.roles.regressor or ""
+    regressor = config.roles.regressor or ""
     calls = [StageCalls("anchor", "anchor", model, None, 1) for model in plan.asked_anchors]
     if plan.auxiliary is not None:
         calls += [StageCalls("auxiliary", "auxiliary", model, None, plan.draws) for model in plan.auxiliary]
@@ -136,10 +143,16 @@ def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
             StageCalls("episode", "target", target, target, plan.draws - 1 if plan.episode else 0),
             StageCalls("preference", "target", target, target, plan.orders * plan.draws),
             StageCalls("tau", "regressor", regressor, target, plan.draws if plan.tau else 0),
-            StageCalls("pointwise", "judge", judge, target, plan.pointwise),
-            StageCalls("pairwise", "judge", judge, target, 2 * len(plan.anchors)),
             StageCalls("candidates", "target", target, target, plan.candidates),
-            StageCalls("candidate_scores", "judge", judge, target, plan.candidates * plan.scores),
+        ]
+        for judge in plan.judges:
+            calls += [
+                StageCalls("pointwise", "judge", judge, target, plan.pointwise),
+                StageCalls("pairwise", "judge", judge, target, 2 * len(plan.opponents(target))),
+            ]
+        calls += [
+            StageCalls("candidate_scores", "judge", judge, target, plan.candidates * plan.scores)
+            for judge in config.roles.judge[:1]
         ]
     return tuple(entry for entry in calls if entry.calls)
 

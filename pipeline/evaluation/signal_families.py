@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["FAMILIES", "family_costs"]
+__all__ = ["FAMILIES", "family_costs", "family_of"]
 
-FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "judge scores": ("judge", "disagreement"),
-    "pairwise comparisons": ("pair_weak", "pair_medium", "pair_strong"),
-    "confidence": ("confidence",),
-}
+FAMILIES = ("judge scores", "pairwise comparisons", "confidence")
+
+
+def family_of(signal: str) -> str:
+    """The family of a signal of a run, its missing-reply indicator included."""
+    if signal.startswith("pair_"):
+        return "pairwise comparisons"
+    return "confidence" if signal.startswith("confidence") else "judge scores"
+
+
 _STAGES: Mapping[str, tuple[str, ...]] = {
     "judge scores": ("pointwise",),
     "pairwise comparisons": ("pairwise", "anchor"),

@@ -83,12 +83,16 @@ def item_browser(run: RunFolder, asked: AskedPrompts | None = None) -> Iterator[
             "anchors": [clean(name) for name in run.anchors],
             "axis": clean(run.axis),
             "prompts": asked.shown() if asked is not None else {},
-            "judge": clean(str(roles.get("judge") or "the judge")),
+            "judge": clean(_named(roles.get("judge")) or "the judge"),
             "regressor": clean(str(roles.get("regressor") or "the regressor")),
             "levels": {level: clean(str(model)) for level, model in anchors.items() if model},
             "items": index,
         },
     )
+
+
+def _named(role: Any) -> str:
+    return ", ".join(map(str, role)) if isinstance(role, list) else str(role or "")
 
 
 def _fitting_cut(details: ItemDetails, items: pl.DataFrame) -> int:

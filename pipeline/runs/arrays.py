@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.estimators import fill_missing_signals
-from pipeline.tables.schemas import SIGNALS
+from pipeline.tables.schemas import signal_columns
 
 __all__ = ["TargetArrays", "generator", "repeated_outcomes", "target_arrays", "tau_matrix"]
 
@@ -52,7 +52,7 @@ class TargetArrays:
 def target_arrays(signals: pl.DataFrame, target: str, inclusion: Mapping[str, float] | None = None) -> TargetArrays:
     """The arrays of one target; signals that were never collected are left out, missing ones filled."""
     frame = signals.filter(pl.col("target") == target).sort("item_id")
-    names = [name for name in SIGNALS if frame[name].is_not_null().any()]
+    names = [name for name in signal_columns(frame.columns) if frame[name].is_not_null().any()]
     columns = frame.select(names).to_numpy().astype(np.float64) if names else np.empty((frame.height, 0))
     indicators: Sequence[int] = ()
     if names:

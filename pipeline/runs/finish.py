@@ -34,6 +34,8 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
         tables.preferences,
         tables.scores,
         targets=config.roles.targets,
+        judges=config.roles.judge,
+        anchors=tuple(config.roles.anchors),
         missing_reply=config.missing_reply,
         kind=manifest.values["benchmark"]["profile_kind"],
     )

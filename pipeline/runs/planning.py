@@ -12,7 +12,7 @@ from pipeline.config import RunConfig
 from pipeline.estimators import Estimate, Profile, lace_mean
 from pipeline.estimators.planning import family_worth, plan_mean, plan_profile
 from pipeline.evaluation.document import read_estimates
-from pipeline.evaluation.signal_families import FAMILIES, family_costs
+from pipeline.evaluation.signal_families import FAMILIES, family_costs, family_of
 from pipeline.runs.arrays import TargetArrays, generator, target_arrays
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.frames import RunTables
@@ -69,8 +69,7 @@ def families_worth(
 ) -> list[dict[str, Any]]:
     """Leave-one-family-out: effective labels of the LACE mean with and without each family of signals."""
     present = {
-        family: [k for k, name in enumerate(arrays.signal_names) if name.removesuffix("_missing") in members]
-        for family, members in FAMILIES.items()
+        family: [k for k, name in enumerate(arrays.signal_names) if family_of(name) == family] for family in FAMILIES
     }
     present = {family: columns for family, columns in present.items() if columns}
     if len(present) < 2 or arrays.labeled.sum() < 3:

@@ -40,7 +40,7 @@ def null_shares(tables: RunTables) -> dict[str, tuple[int, int]]:
 
 
 def _is_anchor() -> pl.Expr:
-    return pl.col("pair").is_in(("weak", "medium", "strong"))
+    return pl.col("pair") != "chains"
 
 
 def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]:

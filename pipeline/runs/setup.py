@@ -106,7 +106,7 @@ def prepare(config: RunConfig, directory: RunDirectory | None = None, *, need_ke
         InputError: anything that cannot be used, before anything is asked.
     """
     benchmark = load_benchmark(config.benchmark, config.seed)
-    labeled = draw_labeled(benchmark, config.design.labeled, config.seed)
+    labeled = draw_labeled(benchmark, config.labeled, config.seed)
     prompts = run_prompts(config, directory)
     if directory is not None:
         recorded = (directory.manifest().get("benchmark") or {}).get("sha256")

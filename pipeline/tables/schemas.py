@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
-__all__ = ["REASONS", "SIGNALS", "TABLES", "ProfileKind", "TableSchema", "signals_schema"]
+__all__ = [
+    "PAPER_ANCHORS",
+    "PAPER_JUDGES",
+    "REASONS",
+    "TABLES",
+    "ProfileKind",
+    "TableSchema",
+    "signal_columns",
+    "signal_names",
+    "signals_schema",
+]
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
 REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer", "failed", "missing_input")
 """Why a value is null: the closed list of every ``<column>_reason``."""
 
-SIGNALS = ("judge", "pair_weak", "pair_medium", "pair_strong", "confidence", "disagreement")
-"""The label-free signals of LACE, in the paper's order."""
+
+_NO_SIGNALS = frozenset({"item_id", "target", "y", "labeled", "profile"})
+
+
+PAPER_JUDGES, PAPER_ANCHORS = ("judge",), ("weak", "medium", "strong")
+"""The cast of the LACE paper."""
+
+
+def signal_names(judges: Sequence[str] = PAPER_JUDGES, anchors: Sequence[str] = PAPER_ANCHORS) -> tuple[str, ...]:
+    """The label-free signals of a run, in the paper's order: the judges' mean and, of a panel, each judge's own
+    score; a comparison per anchor; stated confidence; disagreement of the scores.
+
+    Args:
+        judges: entries of the judges.
+        anchors: names of the anchors.
+    """
+    scored = ("judge",) if judges else ()
+    panel = tuple(f"judge_{name}" for name in judges) if len(judges) > 1 else ()
+    pairs = tuple(f"pair_{name}" for name in anchors) if judges else ()
+    return (*scored, *panel, *pairs, "confidence", *(("disagreement",) if judges else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +161,25 @@ TABLES: dict[str, TableSchema] = {
 }
 
 
-def signals_schema(missing: tuple[str, ...] = (), kind: ProfileKind | None = None) -> TableSchema:
-    """The signals table, with an indicator column per signal named in ``missing``."""
+def signal_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """The signals among the columns of a signals table: all but its keys, outcomes and missing-reply indicators."""
+    named = tuple(columns)
+    return tuple(
+        name for name in named if name not in _NO_SIGNALS and not (name.endswith("_missing") and name[:-8] in named)
+    )
+
+
+def signals_schema(
+    signals: Sequence[str] = signal_names(), missing: Sequence[str] = (), kind: ProfileKind | None = None
+) -> TableSchema:
+    """The signals table of a run with these signals, and an indicator column per signal named in ``missing``."""
     columns: dict[str, pl.DataType] = {
         "item_id": _TEXT,
         "target": _TEXT,
         "y": _REAL,
         "labeled": _FLAG,
         "profile": _TEXT if kind == "categorical" else _REAL,
-        **dict.fromkeys(SIGNALS, _REAL),
+        **dict.fromkeys(signals, _REAL),
         **{f"{name}_missing": _FLAG for name in missing},
     }
     return TableSchema("signals", ("item_id", "target"), columns)

@@ -100,9 +100,10 @@ async def test_anchor_that_is_a_target_lends_its_answer() -> None:
     run = config(estimate=["lace"], roles={"anchors": {"weak": "sim/w", "medium": "sim/m", "strong": "sim/a"}})
     done = await collect(run, some=items(1))
     assert {call.model for call in done.asker.of("anchor")} == {"sim/w", "sim/m"}
-    for target in ("sim/a", "sim/b"):
-        call = done.asker.of("pairwise", target=target, part="strong", order="ab")[0]
-        assert fences(call.prompt)["RESPONSE B"] == "Written by sim/a, draw 0.\nAnswer: 42"
+    call = done.asker.of("pairwise", target="sim/b", part="strong", order="ab")[0]
+    assert fences(call.prompt)["RESPONSE B"] == "Written by sim/a, draw 0.\nAnswer: 42"
+    assert not done.asker.of("pairwise", target="sim/a", part="strong"), "an answer is not compared with itself"
+    assert {row.pair for row in done.table("preferences", target="sim/a")} == {"weak", "medium"}
     assert len(done.table("responses", model="sim/a")) == 1
 
 

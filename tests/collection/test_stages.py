@@ -43,8 +43,18 @@ def planned(run: Any, count: int = 3) -> dict[str, int]:
         ),
         (
             {"estimate": ["lace"], "roles": {"anchors": {"weak": "sim/w", "medium": "sim/a", "strong": "sim/w"}}},
-            {"answer": 6, "anchor": 3, "pointwise": 18, "pairwise": 36},
+            {"answer": 6, "anchor": 3, "pointwise": 18, "pairwise": 30},  # sim/a is not compared with itself
         ),
+        (
+            {"estimate": ["lace"], "roles": {"judge": ["sim/j", "sim/k"], "anchors": None}},
+            {"answer": 6, "pointwise": 36},
+        ),
+        (
+            {"estimate": ["lace"], "roles": {"judge": ["sim/j", "sim/k"], "anchors": ["sim/x", "sim/y"]}},
+            {"answer": 6, "anchor": 6, "pointwise": 36, "pairwise": 48},
+        ),
+        ({"estimate": ["lace"], "roles": {"judge": None, "anchors": ["sim/x"]}}, {"answer": 6, "anchor": 3}),
+        ({"estimate": ["lace"], "roles": {"judge": None, "anchors": None}}, {"answer": 6}),
     ],
 )
 async def test_calls_are_those_that_are_needed_and_those_that_are_made(

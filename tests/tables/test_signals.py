@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pipeline.tables.schemas import TABLES
+from pipeline.tables.schemas import TABLES, signal_columns
 from pipeline.tables.signals import assemble_signals
 
 
@@ -110,3 +110,37 @@ def test_a_labeled_item_without_a_reply_counts_as_the_policy_says(policy: str, y
     frame = _assemble(responses=_responses(phi=None), missing_reply=policy)
     assert frame["y"][0] == y
     assert frame["labeled"][0] is labeled
+
+
+def test_a_panel_has_its_mean_and_each_judge_and_pairs_over_all_judges() -> None:
+    scores = [{**_score("i0", f"p{k}", score), "rater": rater} for rater, k, score in (("j", 0, 0.2), ("k", 0, 0.6))]
+    orders = (("ab", "first", True), ("ba", "tie", False))
+    preferences = [
+        {
+            "item_id": "i0",
+            "target": "t",
+            "rater": rater,
+            "pair": "x/y",
+            "draw": 0,
+            "order": order,
+            "verdict": verdict,
+            "wins": wins,
+        }
+        for rater in ("j", "k")
+        for order, verdict, wins in orders
+    ]
+    frame, schema = assemble_signals(
+        _items(), _frame("responses", _responses()), _frame("preferences", preferences), _frame("scores", scores),
+        targets=("t",), judges=("j", "k"), anchors=("x/y",),
+    )  # fmt: skip
+    row = frame.row(0, named=True)
+    assert [row[name] for name in ("judge", "judge_j", "judge_k", "pair_x/y")] == pytest.approx([0.4, 0.2, 0.6, 0.75])
+    assert row["disagreement"] == pytest.approx(0.04)
+    assert signal_columns(schema.columns)[:4] == ("judge", "judge_j", "judge_k", "pair_x/y")
+    half = assemble_signals(
+        _items(), _frame("responses", _responses()), _frame("preferences", preferences[:3]),
+        _frame("scores", scores[:1]),
+        targets=("t",), judges=("j", "k"), anchors=("x/y",),
+    )[0].row(0, named=True)  # fmt: skip
+    assert half["pair_x/y"] is None
+    assert (half["judge_j"], half["judge_k"]) == (0.2, None)

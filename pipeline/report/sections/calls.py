@@ -106,6 +106,10 @@ def _nulls(run: RunFolder) -> str:
     )
 
 
+def _part(role: str, part: str, name: str) -> str:
+    return f"{part} anchor" if role == "anchors" and part != name else role.rstrip("s")
+
+
 def _models(run: RunFolder) -> str:
     """Who played which role."""
     roles: dict[str, list[str]] = {}
@@ -114,7 +118,7 @@ def _models(run: RunFolder) -> str:
         for part, player in players:
             for name in player if isinstance(player, list) else [player]:
                 if isinstance(name, str):
-                    roles.setdefault(name, []).append(f"{part} anchor" if role == "anchors" else role.rstrip("s"))
+                    roles.setdefault(name, []).append(_part(role, part, name))
     models, negotiated = run.manifest.get("models") or {}, run.manifest.get("negotiated") or {}
     rows: list[list[Cell]] = [
         [

@@ -32,14 +32,15 @@ def judges(run: RunFolder) -> str:
 
 def _anchors(run: RunFolder) -> pl.DataFrame | None:
     """item_id, pair, phi of every anchor's answer."""
-    named = {model: pair for pair, model in ((run.config.get("roles") or {}).get("anchors") or {}).items() if model}
+    named = (run.config.get("roles") or {}).get("anchors") or {}
     if not named:
         return None
-    answers = run.responses.filter(
-        pl.col("model").is_in(list(named)) & pl.col("stage").is_in(["anchor", "answer"]) & (pl.col("draw") == 0)
+    pairs = pl.DataFrame(
+        {"pair": list(named), "model": list(named.values())}, schema={"pair": pl.String, "model": pl.String}
     )
+    answers = run.responses.filter(pl.col("stage").is_in(["anchor", "answer"]) & (pl.col("draw") == 0))
     answers = answers.unique(["item_id", "model"], keep="first", maintain_order=True)
-    return answers.select("item_id", pl.col("model").replace_strict(named, default=None).alias("pair"), "phi")
+    return answers.join(pairs, on="model", how="inner", maintain_order="left").select("item_id", "pair", "phi")
 
 
 def _points(found: Estimate | None) -> tuple[Cell, Cell]:

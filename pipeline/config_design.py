@@ -1,0 +1,175 @@
+"""Sections of a configuration about who plays which part, and how much is asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
+
+from pipeline.config_sections import PositiveInt, Section
+
+__all__ = ["BestOfNConfig", "BudgetConfig", "DesignConfig", "RetryTruncatedConfig", "RolesConfig", "TauConfig"]
+
+ModelName = Annotated[str, Field(min_length=1)]
+AnchorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,127}$")]
+RESERVED_PAIRS = frozenset({"chains", "direct"})
+"""What the preferences table calls its other comparisons: no anchor can have such a name."""
+
+
+class RolesConfig(Section):
+    """Which model plays which part; each is a name under ``models`` or a bare model string."""
+
+    targets: Annotated[tuple[ModelName, ...], Field(min_length=1)]
+    """The models under evaluation: one name, or a list."""
+    auxiliary: tuple[ModelName, ...] = ()
+    """Writes the chains that the targets compare (one-step): one model, or two with one chain each."""
+    judge: tuple[ModelName, ...] = ()
+    """Scores answers and compares them: one model, or a list of judges, each a signal beside their mean. Best-of-N
+    asks the first."""
+    anchors: dict[AnchorName, ModelName] = Field(default_factory=dict)
+    """Opponents of the pairwise comparisons and voters on the answer: name → model, or a list of models that go by
+    their own names."""
+    regressor: ModelName | None = None
+    """Predicts the probability that a target answers right (one-step)."""
+
+    @field_validator("targets", "auxiliary", "judge", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return () if value is None else [value] if isinstance(value, str) else value
+
+    @field_validator("anchors", mode="before")
+    @classmethod
+    def _named_by_themselves(cls, value: Any) -> Any:
+        if value is None:
+            return {}
+        if isinstance(value, str):
+            return {value: value}
+        if isinstance(value, list | tuple):
+            if len(set(map(str, value))) != len(value):
+                raise ValueError("names a model twice; a mapping name: model can tell two uses of one apart")
+            return {str(model): model for model in value}
+        return value
+
+    @field_validator("anchors")
+    @classmethod
+    def _free_names(cls, value: dict[str, str]) -> dict[str, str]:
+        taken = sorted(RESERVED_PAIRS & set(value))
+        if taken:
+            raise ValueError(f"{taken[0]!r} is the name of another comparison; give the anchor another name")
+        return value
+
+    @field_validator("auxiliary")
+    @classmethod
+    def _two_chains(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(value) > 2:
+            raise ValueError("takes one model (both chains) or two (one chain each)")
+        return value
+
+    @field_validator("targets", "judge")
+    @classmethod
+    def _distinct(cls, value: tuple[str, ...], field: ValidationInfo) -> tuple[str, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"names a {(field.field_name or '').rstrip('s')} twice")
+        return value
+
+    # One judge and no anchors are written as they always were: the hash of a configuration, and with it the identity
+    # of a run, must not change because more became possible.
+    @field_serializer("judge")
+    def _plain_judge(self, value: tuple[str, ...]) -> Any:
+        return None if not value else value[0] if len(value) == 1 else list(value)
+
+    @field_serializer("anchors")
+    def _plain_anchors(self, value: dict[str, str]) -> Any:
+        return dict(value) or None
+
+    def names(self) -> tuple[str, ...]:
+        """Every model named by a role, without repetition, in a fixed order."""
+        named = (*self.targets, *self.auxiliary, *self.judge, *self.anchors.values(), self.regressor)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def signals_asked(self) -> bool:
+        """Whether any model is asked for more than the targets' own answers."""
+        return bool(self.judge or self.anchors or self.auxiliary or self.regressor)
+
+
+class TauConfig(Section):
+    """How the semantic regressor is asked."""
+
+    variant: Literal["zero_shot", "in_context"] = "zero_shot"
+    """Without examples, or with labeled ones in the prompt."""
+    rubric: Literal["default", "correctness"] = "default"
+    """``correctness`` asks for the probability of a right answer and nothing else."""
+    examples: Annotated[int, Field(ge=1, le=32)] = 4
+    """Labeled examples in an in-context prompt."""
+
+
+class DesignConfig(Section):
+    """How many labels, answers and draws, and how they are coupled."""
+
+    labeled: PositiveInt | Literal["gold"] | None = None
+    """How many gold answers may be used, drawn at random with the seed; ``gold``: all there are. Left out: 50 where a
+    judge, anchors, auxiliary models or a regressor give signals for the rest, else ``gold``."""
+    answers: PositiveInt = 1
+    """Answers asked of each target for each item; from two on their agreement is a signal."""
+    draws: PositiveInt = 10
+    """M of the one-step estimator: M + 1 pairs of chains an item."""
+    coupling: Literal["independent", "episode"] = "independent"
+    """Whether the preference on draw 0 is asked in the conversation that gave the graded answer (``episode``)."""
+    judge_prompts: Annotated[int, Field(ge=1, le=3)] = 3
+    """How many of the three pointwise prompts each judge is asked."""
+    auxiliary_max_tokens: PositiveInt = 2048
+    """Token limit of an auxiliary chain; one that is cut off there still counts."""
+    tau: TauConfig = TauConfig()
+    """How the regressor is asked."""
+    algorithm: Literal["regressor", "features"] = "regressor"
+    """Where the predictions of one-step come from: a regressor model, or a regression on text features."""
+    embedding: str | None = None
+    """The model that embeds the texts under ``algorithm: features``; left out: the static one of the extra embed."""
+
+
+class BestOfNConfig(Section):
+    """C candidates per item, K judge scores per candidate, the policies (N, J) to value."""
+
+    candidates: Annotated[int, Field(ge=2)] = 8
+    """C: independent answers of a target to an item."""
+    scores: Annotated[int, Field(ge=2)] = 4
+    """K: independent scores of each candidate by the judge."""
+    n: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = (2, 4)
+    """N: of how many candidates the best is taken; one number, or a list."""
+    j: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = (1, 3)
+    """J: by the mean of how many scores it is chosen; below K."""
+
+    @field_validator("n", "j", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, int) else value
+
+    @model_validator(mode="after")
+    def _possible(self) -> BestOfNConfig:
+        if max(self.n) > self.candidates:
+            raise ValueError(f"n = {max(self.n)} needs at least as many candidates, got {self.candidates}")
+        if max(self.j) >= self.scores:
+            raise ValueError(
+                f"j = {max(self.j)} needs scores ≥ {max(self.j) + 1}, got {self.scores}: with J ≥ K no score is left"
+                " to value the winner and no unbiased estimator exists; collect one more score per candidate"
+            )
+        return self
+
+
+class RetryTruncatedConfig(Section):
+    """Asks answers that were cut off again, with more room, under new keys."""
+
+    max_tokens: PositiveInt
+    """The token limit of the second try."""
+
+
+class BudgetConfig(Section):
+    """What the run may spend at most; null is no bound."""
+
+    usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """US dollars."""
+    calls: Annotated[int, Field(ge=0)] | None = None
+    """Attempts sent to models."""
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    """Tokens of prompts and replies together."""
