@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.best_of_n_population import unit_moments
+from pipeline.estimators.best_of_n_population import share_interval, unit_moments
 from pipeline.estimators.best_of_n_weights import check_integer, rank_weights
-from pipeline.estimators.intervals import check_level, t_quantile, wilson_interval
+from pipeline.estimators.intervals import check_level
 from pipeline.estimators.results import Estimate
 
 __all__ = ["pass_at_k", "pass_at_k_mean"]
-
-_ROUNDING = 1e-12
 
 
 def pass_at_k(correct: int, n: int, k: int) -> float:
@@ -66,11 +64,14 @@ def pass_at_k_mean(
     level = check_level(level)
     values = _item_values(counts, samples, k)
     mean, se, sd, units = unit_moments(values, clusters)
-    low, high = _interval(mean, se, units, level)
+    low, high = share_interval(mean, se, units, level)
     diagnostics: dict[str, Any] = {
         "prompts": units, "pools": len(values), "sd": sd, "interval": "wilson", "df": units - 1, "k": k,
     }  # fmt: skip
-    return Estimate(mean, se, low, high, level, units, "pass_at_k", diagnostics)
+    return Estimate(
+        mean, se, low, high, level, units, "pass_at_k", diagnostics, df=float(units - 1), interval="wilson",
+        outcome_variance=sd**2, naive_value=mean, naive_se=se,
+    )  # fmt: skip
 
 
 def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> NDArray[np.float64]:
@@ -82,16 +83,6 @@ def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> NDArray
         chosen = samples == size
         values[chosen] = rank_weights(int(size), _check_k(k, int(size))).above[counts[chosen]]
     return values
-
-
-def _interval(mean: float, se: float, units: int, level: float) -> tuple[float, float]:
-    share = min(max(mean, 0.0), 1.0)
-    spread = share * (1.0 - share)
-    quantile = float(t_quantile(units - 1, level))
-    agree = se <= _ROUNDING or spread <= _ROUNDING
-    size = float(units) if agree else spread / se**2
-    low, high = wilson_interval(share, size, quantile)
-    return float(low), float(high)
 
 
 def _check_k(k: int, samples: int) -> int:

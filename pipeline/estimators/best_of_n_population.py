@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.clusters import cluster_index
 from pipeline.estimators.floats import as_floats
-from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile
+from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile, wilson_interval
 from pipeline.estimators.results import Estimate
 
-__all__ = ["paired_difference", "population_mean", "unit_moments"]
+__all__ = ["paired_difference", "population_mean", "share_interval", "unit_moments"]
+
+_ROUNDING = 1e-12
 
 FloatArray = NDArray[np.float64]
 
@@ -24,9 +26,9 @@ def population_mean(
     clusters: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    interval: Literal["z", "t"] = "z",
+    interval: Literal["t", "z", "wilson"] = "t",
 ) -> Estimate:
-    """H̄ ± z·s_H/√T over T independent prompts, s_H² = Σ(H_p − H̄)²/(T − 1).
+    """H̄ ± t·s_H/√T over T independent prompts, s_H² = Σ(H_p − H̄)²/(T − 1).
 
     Args:
         values: (P,) one finite estimate per pool.
@@ -36,13 +38,16 @@ def population_mean(
             (normalised to one within it) and prompts count equally; without, they weigh the prompts, with the
             linearised standard error.
         level: nominal coverage of the interval.
-        interval: "z" normal quantile, "t" Student's with T − 1 degrees of freedom (few prompts).
+        interval: "t" Student's with T − 1 degrees of freedom; "z" the normal quantile; "wilson", for values in [0, 1]
+            (0/1 scores), Wilson's form about the mean with n_eff = H̄(1 − H̄)/SE² prompts, T where all agree: it has a
+            width and stays inside [0, 1].
 
     Returns:
         Estimate whose ``n`` is the number of prompts T.
 
     Raises:
-        ValueError: wrong shapes, non-finite values, negative weights, fewer than two prompts of positive weight.
+        ValueError: wrong shapes, non-finite values, negative weights, fewer than two prompts of positive weight,
+            "wilson" for values outside [0, 1].
     """
     return _mean(_values(values, "values"), clusters, weights, level, interval, "population_mean")
 
@@ -54,7 +59,7 @@ def paired_difference(
     clusters: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    interval: Literal["z", "t"] = "z",
+    interval: Literal["t", "z"] = "t",
 ) -> Estimate:
     """Mean of a − b over prompts that both policies share, from per-prompt differences.
 
@@ -72,10 +77,17 @@ def _mean(
     values: FloatArray, clusters: ArrayLike | None, weights: ArrayLike | None, level: float, interval: str, method: str
 ) -> Estimate:
     level = check_level(level)
-    if interval not in ("z", "t"):
-        raise ValueError(f'interval must be "z" or "t", got {interval!r}')
+    choices = ("t", "z", "wilson") if method == "population_mean" else ("t", "z")
+    if interval not in choices:
+        raise ValueError(f"interval must be one of {', '.join(choices)}, got {interval!r}")
+    if interval == "wilson" and (values.min() < -_ROUNDING or values.max() > 1.0 + _ROUNDING):
+        raise ValueError("interval 'wilson' needs values in [0, 1]; use interval='t'")
     centre, se, sd, count = unit_moments(values, clusters, weights)
-    quantile = normal_quantile(level) if interval == "z" else float(t_quantile(count - 1, level))
+    if interval == "wilson":
+        low, high = share_interval(centre, se, count, level)
+    else:
+        quantile = normal_quantile(level) if interval == "z" else float(t_quantile(count - 1, level))
+        low, high = centre - quantile * se, centre + quantile * se
     diagnostics: dict[str, Any] = {
         "prompts": count,
         "pools": len(values),
@@ -83,7 +95,19 @@ def _mean(
         "interval": interval,
         "df": count - 1,
     }
-    return Estimate(centre, se, centre - quantile * se, centre + quantile * se, level, count, method, diagnostics)
+    return Estimate(
+        centre, se, low, high, level, count, method, diagnostics, df=math.inf if interval == "z" else count - 1.0,
+        interval=interval, outcome_variance=sd**2, naive_value=centre, naive_se=se,
+    )  # fmt: skip
+
+
+def share_interval(mean: float, se: float, units: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of a mean of values in [0, 1], t quantile, n_eff = p(1 − p)/SE²; ``units`` where all agree."""
+    share = min(max(mean, 0.0), 1.0)
+    spread = share * (1.0 - share)
+    agree = se <= _ROUNDING or spread <= _ROUNDING
+    low, high = wilson_interval(share, float(units) if agree else spread / se**2, float(t_quantile(units - 1, level)))
+    return float(low), float(high)
 
 
 def unit_moments(

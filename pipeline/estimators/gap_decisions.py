@@ -15,11 +15,12 @@ from pipeline.estimators.clusters import cluster_variance
 from pipeline.estimators.intervals import check_level, t_quantile
 from pipeline.estimators.lace_averaged import averaged_fit
 from pipeline.estimators.lace_interval import Target
-from pipeline.estimators.lace_scalar import ScalarFit, labeled_clusters
+from pipeline.estimators.lace_scalar import ScalarFit, design_effect, labeled_clusters, plain_spread
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.simultaneous import DEFAULT_SEED, PairedDifference, holm, max_t_quantile
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals
+from pipeline.estimators.worth import with_worth
 
 __all__ = ["FittedGap", "fit_gap", "joint_gaps"]
 
@@ -36,6 +37,10 @@ class FittedGap:
         units: (n,) names of what is independent: the items, or their clusters.
         n: labels; rows: pool.
         facts: diagnostics of the fit.
+        target: "pool" or "population".
+        naive_value, naive_se: of the plain paired difference, with the same design, clusters and target.
+        outcome_variance: s² of the differences; design_effect: of the clusters on the plain one; verdict: as in
+            ``Estimate``.
     """
 
     value: float
@@ -46,12 +51,24 @@ class FittedGap:
     n: int
     rows: int
     facts: dict[str, Any]
+    target: Target = "pool"
+    naive_value: float = math.nan
+    naive_se: float = math.nan
+    outcome_variance: float = math.nan
+    design_effect: float = 1.0
+    verdict: str = ""
 
     def estimate(self, level: float = 0.95) -> Estimate:
         """Student's t interval of this gap alone."""
         se = math.sqrt(self.variance)
         half = float(t_quantile(self.df, check_level(level))) * se
-        return Estimate(self.value, se, self.value - half, self.value + half, level, self.n, "lace_gap", self.facts)
+        estimate = Estimate(
+            self.value, se, self.value - half, self.value + half, level, self.n, "lace_gap", self.facts,
+            target=self.target, pool_size=self.rows, df=self.df, outcome_variance=self.outcome_variance,
+            design_effect=self.design_effect, naive_value=self.naive_value, naive_se=self.naive_se,
+            verdict=self.verdict,
+        )  # fmt: skip
+        return with_worth(estimate)
 
 
 def fit_gap(
@@ -97,9 +114,13 @@ def fit_gap(
     fit = averaged_fit(ready, outcome, mask, inclusion, None, rng, groups)
     influence, variance, df = _spread(fit, groups)
     y = outcome[mask]
+    spread = float(fit.shares @ (y - fit.naive) ** 2) * n / (n - 1)
+    plain = fit.shares * (y - fit.naive) * (n / (n - 1)) ** 0.5
+    effect = design_effect(plain, groups)
+    plain_variance = plain_spread(plain * np.sqrt(fit.unsampled), groups)
     if target == "population":
-        spread = float(fit.shares @ (y - fit.naive) ** 2) * n / (n - 1)
-        variance += spread / rows
+        rest = spread * effect / rows
+        variance, plain_variance = variance + rest, plain_variance + rest
     named = clusters if clusters is not None else np.arange(rows) if items is None else items
     sampled = float(fit.shares @ fit.unsampled) if target == "pool" else 1.0
     facts = {
@@ -111,7 +132,8 @@ def fit_gap(
         facts["n_clusters"] = int(groups.max()) + 1
     floor = _least(y, fit, influence) * sampled
     return FittedGap(
-        fit.value, max(variance, floor), df, influence, np.asarray(named)[mask], n, rows, facts
+        fit.value, max(variance, floor), df, influence, np.asarray(named)[mask], n, rows, facts, target,
+        fit.naive, math.sqrt(max(plain_variance, floor)), spread, effect, fit.verdict,
     )  # fmt: skip
 
 

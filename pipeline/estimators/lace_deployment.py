@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -90,9 +91,10 @@ def lace_deployment(
     else:
         fit = _averaged_fit(values, outcome, mask, rho, inclusion, learner, rng)
     method = "lace_deployment" if adapt is None else "lace_deployment_average"
-    return scalar_estimate(
+    estimate = scalar_estimate(
         fit, outcome[mask], rows, None, target, interval, level, method, wilson_form=False, noun="deployment mean"
     )
+    return replace(estimate, target="deployment")
 
 
 def _check_ratio(ratio: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pipeline.estimators.intervals import normal_quantile, t_quantile, wilson_interval
 from pipeline.estimators.lace_core import LabeledSample, LocalFit
 from pipeline.estimators.results import Profile
+from pipeline.estimators.worth import labels_worth
 
 __all__ = ["FittedProfile", "Interval", "PointSummary", "Target", "join_summaries", "summarise", "superpopulation_term"]
 
@@ -171,8 +173,32 @@ class FittedProfile:
         }
         return Profile(
             self.at, summary.value, np.sqrt(variance), low, high, summary.n_effective, self.df, variance,
-            summary.r2, gain, summary.beta, self.method, target, level, facts,
+            summary.r2, gain, summary.beta, self.method, target, level, facts, smoothed=self.smoothed,
+            worth=self._worth(variance, target), n=len(sample.y), pool_size=sample.rows, interval=tuple(kinds),
+            verdict=tuple(self.said), reason=tuple(facts["reason"]), localities=self.localities, binary=self.binary,
         )  # fmt: skip
+
+    @property
+    def localities(self) -> tuple[str, ...]:
+        """Names of the kernels, one per profile column."""
+        return tuple(self.facts.get("locality") or ())
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether points share labels: any kernel that is not a level's own."""
+        return any(name != "categorical" for name in self.localities)
+
+    def _worth(self, variance: FloatArray, target: Target) -> FloatArray:
+        """(G,) labels of the plain local mean with the same standard error."""
+        summary, sample = self.summary, self.sample
+        with np.errstate(divide="ignore", invalid="ignore"):
+            plain = summary.spread / summary.n_effective
+            kept = float(sample.unsampled.mean())
+            total = kept * plain + (summary.spread * self.square if target == "population" else 0.0)
+            ratio = total / variance
+            size = 1.0 / self.square
+        entries = zip(ratio.tolist(), summary.n_effective.tolist(), size.tolist(), strict=True)
+        return np.array([labels_worth(r, n, target, m) if n >= 2.0 else math.nan for r, n, m in entries])
 
 
 def point_intervals(

@@ -14,8 +14,17 @@ from pipeline.estimators.intervals import normal_quantile, t_quantile, wilson_in
 from pipeline.estimators.lace_interval import Interval, Target, labels_agree
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.validation import is_binary
+from pipeline.estimators.worth import with_worth, worth_spread
 
-__all__ = ["ScalarFit", "degrees_of", "label_shares", "labeled_clusters", "scalar_estimate"]
+__all__ = [
+    "ScalarFit",
+    "degrees_of",
+    "design_effect",
+    "label_shares",
+    "labeled_clusters",
+    "plain_spread",
+    "scalar_estimate",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -76,6 +85,16 @@ def _spread_of(influence: FloatArray, groups: NDArray[np.intp] | None) -> tuple[
     return variance, float(df)
 
 
+def plain_spread(influence: FloatArray, groups: NDArray[np.intp] | None) -> float:
+    """Variance of a sum of independent influence values, whole clusters where grouped."""
+    return _spread_of(influence, groups)[0]
+
+
+def _unit_squares(influence: FloatArray, groups: NDArray[np.intp] | None) -> FloatArray:
+    """Squared influence values of the independent units: items, or clusters as sums."""
+    return np.square(influence if groups is None else np.bincount(groups, weights=influence).astype(np.float64))
+
+
 def scalar_estimate(
     fit: ScalarFit,
     y: FloatArray,
@@ -109,8 +128,11 @@ def scalar_estimate(
     df = min(fit.df, allowed)
     count = 1.0 / float(fit.shares @ fit.shares)
     spread = float(fit.shares**2 @ (y - fit.naive) ** 2) * count / max(1.0 - 1.0 / count, 0.05)
-    if target == "population":
-        variance += spread * fit.pool_square
+    plain = fit.shares * (y - fit.naive) * (1.0 - 1.0 / max(count, 2.0)) ** -0.5
+    effect = design_effect(plain, groups)
+    plain_variance, _ = _spread_of(plain * root, groups)
+    rest = spread * fit.pool_square * effect if target == "population" else 0.0
+    variance, plain_variance = variance + rest, plain_variance + rest
     binary = is_binary(y)
     if interval == "wilson" and not binary:
         raise ValueError("interval='wilson' needs outcomes that are all 0 or 1; use 'auto' or 't'")
@@ -131,17 +153,32 @@ def scalar_estimate(
             low, high = _wilson_naive(fit, effective, level)
             kind = "wilson"
     share = len(y) / rows
+    verdict = "neutral" if exact else fit.verdict
     facts = {
         "n_pool": rows, "df": df, "n_effective": count, "interval": kind, "target": target,
         "covers": f"{target} {noun}", "binary": binary,
         "naive": fit.naive, "r2": fit.r2, "gain": 1.0 / (1.0 - (1.0 - share) * min(fit.r2, 1.0 - 1e-12)),
-        "verdict": "neutral" if exact else fit.verdict, **fit.facts,
+        "verdict": verdict, **fit.facts,
     }  # fmt: skip
     if alone:
         facts["reason"] = "one label gives no standard error"
     if groups is not None:
         facts["n_clusters"] = int(groups.max()) + 1
-    return Estimate(fit.value, variance**0.5, low, high, level, len(y), method, facts)
+    estimate = Estimate(
+        fit.value, variance**0.5, low, high, level, len(y), method, facts, target=target, pool_size=rows, df=df,
+        interval=kind, outcome_variance=spread if len(y) > 1 else math.nan, design_effect=effect,
+        naive_value=fit.naive, naive_se=plain_variance**0.5 if len(y) > 1 else math.nan, verdict=verdict, binary=binary,
+    )  # fmt: skip
+    plain_units = _unit_squares(plain * root, groups)
+    own_units = _unit_squares(fit.influence * root, groups) + fit.naive_weight * plain_units
+    total = float(plain_units.sum())
+    return with_worth(estimate, worth_spread(own_units, plain_units, rest / total) if total > 0.0 else None)
+
+
+def design_effect(plain: FloatArray, groups: NDArray[np.intp] | None) -> float:
+    """Variance of the plain mean with its clusters over the same without; 1 without clusters or spread."""
+    alone = float(plain @ plain)
+    return 1.0 if groups is None or alone <= 0.0 else cluster_variance(plain, groups)[0] / alone
 
 
 def _effective_count(fit: ScalarFit, y: FloatArray, groups: NDArray[np.intp]) -> float:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.checks import Interval, check_interval, check_matrix, check_vector
+from pipeline.estimators.checks import Interval, check_interval, check_matrix, check_vector, is_binary
 from pipeline.estimators.clusters import cluster_index, cluster_variance
 from pipeline.estimators.components import variance_components
 from pipeline.estimators.intervals import check_level, normal_quantile, t_interval, wilson_interval
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.worth import with_worth
 
 __all__ = ["interval_of_mean", "mean_and_variance", "naive_mean", "repeated_decoding_mean", "sample_variance"]
 
@@ -89,7 +90,16 @@ def naive_mean(
     diagnostics: dict[str, Any] = {"interval": kind, "df": df, "n_effective": n_effective, "phi_variance": phi_variance}
     if clusters is not None:
         diagnostics["clusters"] = cluster_index(clusters, len(outcome))[1]
-    return Estimate(value, se, low, high, float(level), len(outcome), "naive", diagnostics)
+    estimate = Estimate(
+        value, se, low, high, float(level), len(outcome), "naive", diagnostics, df=df, interval=kind,
+        outcome_variance=phi_variance, design_effect=_design_effect(variance, phi_variance, len(outcome)),
+        naive_value=value, naive_se=se, binary=is_binary(outcome),
+    )  # fmt: skip
+    return with_worth(estimate)
+
+
+def _design_effect(variance: float, phi_variance: float, n: int) -> float:
+    return variance * n / phi_variance if phi_variance > 0.0 else 1.0
 
 
 def repeated_decoding_mean(phi_repeats: ArrayLike, *, level: float = 0.95, interval: Interval = "auto") -> Estimate:
@@ -119,4 +129,9 @@ def repeated_decoding_mean(phi_repeats: ArrayLike, *, level: float = 0.95, inter
     diagnostics: dict[str, Any] = {"interval": kind, "df": df, "n_effective": n_effective, "repeats": repeats}
     if items > 1:
         diagnostics["components"] = variance_components(outcome).to_dict()
-    return Estimate(value, se, low, high, float(level), items, "repeated_decoding", diagnostics)
+    spread = sample_variance(outcome[:, 0])
+    return Estimate(
+        value, se, low, high, float(level), items, "repeated_decoding", diagnostics, df=df, interval=kind,
+        outcome_variance=spread, naive_value=float(outcome[:, 0].mean()), naive_se=math.sqrt(spread / items),
+        binary=is_binary(flat),
+    )  # fmt: skip

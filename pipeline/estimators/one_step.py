@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators import control_variate as cv
-from pipeline.estimators.checks import Interval, check_interval, check_matrix, check_vector
+from pipeline.estimators.checks import Interval, check_interval, check_matrix, check_vector, is_binary
 from pipeline.estimators.clusters import cluster_index
 from pipeline.estimators.correction import (
     DEFAULT_SEED,
@@ -26,6 +26,7 @@ from pipeline.estimators.correction import (
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.means import interval_of_mean, mean_and_variance, sample_variance
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.worth import with_worth
 
 __all__ = ["one_step_mean", "one_step_values"]
 
@@ -128,7 +129,13 @@ def one_step_mean(
     }
     if clusters is not None:
         diagnostics["clusters"] = cluster_index(clusters, n)[1]
-    return Estimate(fit.value, fit.se, low, high, float(level), n, "one_step", diagnostics)
+    estimate = Estimate(
+        fit.value, fit.se, low, high, float(level), n, "one_step", diagnostics,
+        target="population" if pool_size is None else "pool", pool_size=pool_size, df=fit.df, interval=kind,
+        outcome_variance=phi_variance, naive_value=naive_value, naive_se=naive_se, binary=is_binary(outcome),
+        design_effect=naive_variance * n / phi_variance if phi_variance > 0.0 else 1.0,
+    )  # fmt: skip
+    return with_worth(estimate)
 
 
 def one_step_values(

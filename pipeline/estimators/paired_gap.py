@@ -23,6 +23,7 @@ from pipeline.estimators.correction import (
 from pipeline.estimators.intervals import check_level, t_interval
 from pipeline.estimators.means import mean_and_variance, sample_variance
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.worth import with_worth
 
 __all__ = ["mean_gap"]
 
@@ -110,9 +111,10 @@ def mean_gap(
     fit = correct(difference, contrasts, design)
     naive_value, naive_variance, _ = mean_and_variance(difference, clusters)
     naive_se = math.sqrt(naive_variance * design.fpc) if naive_variance >= 0.0 else math.nan
+    kind = "t"
     low, high = (float(end) for end in t_interval(fit.value, fit.se, fit.df if fit.df > 0 else math.nan, level))
     if interval == "auto" and is_binary(a) and np.array_equal(a, b) and fit.se == 0.0 and design.fpc > 0.0:
-        low, high = _identical_binary_gap(n, level)
+        (low, high), kind = _identical_binary_gap(n, level), "agresti-min"
     powers = iter(fit.power.tolist())
     spread = math.sqrt(max((sample_variance(a) + sample_variance(b)) / n * design.fpc, 0.0)) if n > 1 else math.nan
     varies = n > 1 and np.ptp(a) > 0.0 and np.ptp(b) > 0.0
@@ -129,4 +131,12 @@ def mean_gap(
         "pool_size": pool_size,
         "df": fit.df,
     }
-    return Estimate(fit.value, fit.se, low, high, float(level), n, "mean_gap", diagnostics)
+    gap_variance = sample_variance(difference)
+    estimate = Estimate(
+        fit.value, fit.se, low, high, float(level), n, "mean_gap", diagnostics,
+        target="population" if pool_size is None else "pool", pool_size=pool_size, df=fit.df, interval=kind,
+        outcome_variance=gap_variance, naive_value=naive_value, naive_se=naive_se,
+        design_effect=naive_variance * n / gap_variance if gap_variance > 0.0 else 1.0,
+        binary=is_binary(a) and is_binary(b),
+    )  # fmt: skip
+    return with_worth(estimate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,19 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _empty() -> FloatArray:
+    return np.empty(0)
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _given(entry: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """The fields of ``kind`` that the document holds; older documents hold fewer."""
+    return {spec.name: entry[spec.name] for spec in fields(kind) if spec.name in entry}
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """One estimated number.
@@ -42,9 +55,23 @@ class Estimate:
         low: lower end of the two-sided interval at ``level``.
         high: upper end of the interval.
         level: nominal coverage in (0, 1).
-        n: number of labeled items (or clusters' items) that carry the estimate.
+        n: number of labeled rows (or clusters' items) that carry the estimate.
         method: short name of the estimator.
-        diagnostics: named facts about the fit; plain numbers, strings, lists and mappings.
+        diagnostics: curiosities about the fit that no code reads; plain numbers, strings, lists and mappings.
+        target: what the interval covers: "population" (items like these), "pool" (these very items) or "deployment"
+            (items reweighted to another mix).
+        n_items: distinct labeled items; ``n`` where not given.
+        pool_size: items of the pool, labeled or not; None where only labeled items were given.
+        df: degrees of freedom of the interval; infinite for a normal one, NaN where it has none.
+        interval: form of the interval: "t", "z", "wilson", "agresti-min", "hypergeometric", "none".
+        outcome_variance: s² of the labeled outcomes, weighted as the labels are; NaN for one label.
+        design_effect: variance of the plain mean with its clusters over the same without; 1 without clusters.
+        naive_value, naive_se: plain mean of the same labels and its standard error under the same design, clusters and
+            target; NaN where it is not defined.
+        worth: labels of the plain mean that have the same standard error (``estimators.worth``); None where undefined.
+        worth_low, worth_high: 95 % range of ``worth``; None below 30 labeled items.
+        verdict: what the signals did: "help", "neutral", "hurt"; "" where there are none to judge.
+        binary: whether every labeled outcome is 0 or 1.
     """
 
     value: float
@@ -55,10 +82,47 @@ class Estimate:
     n: int
     method: str
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    _: KW_ONLY
+    target: str = "population"
+    n_items: int = -1
+    pool_size: int | None = None
+    df: float = math.nan
+    interval: str = "t"
+    outcome_variance: float = math.nan
+    design_effect: float = 1.0
+    naive_value: float = math.nan
+    naive_se: float = math.nan
+    worth: float | None = None
+    worth_low: float | None = None
+    worth_high: float | None = None
+    verdict: str = ""
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        if self.n_items < 0:
+            object.__setattr__(self, "n_items", self.n)
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values; NaN is None."""
         return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Estimate:
+        """The estimate that ``to_dict`` wrote, of this version or an older one; NaN where a number is None.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not such a mapping.
+        """
+        found = _given(entry, cls)
+        for name in _ESTIMATE_NUMBERS & found.keys():
+            found[name] = _number(found[name])
+        found["diagnostics"] = found.get("diagnostics") or {}
+        return cls(**found)
+
+
+_ESTIMATE_NUMBERS = {
+    *("value", "se", "low", "high", "level", "df", "outcome_variance", "design_effect", "naive_value", "naive_se"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +143,14 @@ class Profile:
         method: short name of the estimator.
         target: "pool" or "population".
         level: nominal pointwise coverage.
-        diagnostics: named facts about the fit.
+        diagnostics: curiosities about the fit that no code reads.
+        smoothed: whether points borrow their labels from each other (a kernel), or each is its own level's.
+        worth: (G,) labels of the plain local mean that have the same standard error, NaN where undefined.
+        n: labeled rows; pool_size: items of the pool (None: not given).
+        interval: (G,) form of each interval; verdict: (G,) what the signals did there, "none" without labels.
+        reason: (G,) why there is no value, None where there is one.
+        localities: kernel of every profile column: "gaussian", "ordinal", "categorical".
+        binary: whether every labeled outcome is 0 or 1.
     """
 
     at: NDArray[Any]
@@ -97,7 +168,49 @@ class Profile:
     target: str
     level: float
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    _: KW_ONLY
+    smoothed: bool = False
+    worth: FloatArray = field(default_factory=_empty)
+    n: int = 0
+    pool_size: int | None = None
+    interval: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
+    reason: tuple[str | None, ...] = ()
+    localities: tuple[str, ...] = ()
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        points = len(self.value)
+        if len(self.worth) != points:
+            object.__setattr__(self, "worth", np.full(points, np.nan))
+        for name, blank in (("interval", "t"), ("verdict", ""), ("reason", None)):
+            if len(getattr(self, name)) != points:
+                object.__setattr__(self, name, (blank,) * points)
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values; arrays are lists, NaN is None."""
         return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Profile:
+        """The profile that ``to_dict`` wrote, of this version or an older one; NaN where a number is None.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not such a mapping.
+        """
+        found = _given(entry, cls)
+        for name in _PROFILE_NUMBERS & found.keys():
+            found[name] = np.array([_number(value) for value in found[name]], dtype=np.float64)
+        points = len(entry["at"])
+        found["at"] = np.array(entry["at"])
+        rows = [[_number(value) for value in row] for row in entry["beta"]]
+        found["beta"] = np.array(rows, dtype=np.float64).reshape(points, -1) if points else np.empty((0, 0))
+        for name in ("interval", "verdict", "reason", "localities"):
+            found[name] = tuple(found.get(name) or ())
+        found["diagnostics"] = found.get("diagnostics") or {}
+        return cls(**found)
+
+
+_PROFILE_NUMBERS = {
+    *("value", "se", "low", "high", "n_effective", "df", "variance", "r2", "gain", "worth"),
+}

@@ -37,8 +37,8 @@ def shrink_profile(profile: Profile) -> Profile:
     Raises:
         ValueError: a profile with overlapping neighbourhoods, or too few groups.
     """
-    kinds = profile.diagnostics.get("locality")
-    if kinds is not None and any(kind != "categorical" for kind in kinds):
+    kinds = profile.localities
+    if any(kind != "categorical" for kind in kinds):
         raise ValueError(f"shrinkage needs disjoint groups (Categorical), got a profile with locality {list(kinds)}")
     known = np.isfinite(profile.value) & np.isfinite(profile.variance)
     noisy = known & (profile.variance > 0.0)
@@ -50,7 +50,7 @@ def shrink_profile(profile: Profile) -> Profile:
     se = np.sqrt(variance)
     half = t_quantile(np.where(known, profile.df, 2.0), profile.level) * se
     low, high = value - half, value + half
-    if profile.diagnostics.get("binary"):
+    if profile.binary:
         low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     facts = {
         **profile.diagnostics,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from pipeline.errors import InputError
 from pipeline.estimators.results import Estimate, Profile
@@ -17,7 +14,6 @@ from pipeline.estimators.results import Estimate, Profile
 __all__ = ["SCHEMA", "BestOfNEstimate", "EstimateSet", "Gap", "Warned", "read_estimates"]
 
 SCHEMA = 1
-_ARRAYS = ("at", "value", "se", "low", "high", "n_effective", "df", "variance", "r2", "gain", "beta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,36 +104,8 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _estimate(entry: Mapping[str, Any]) -> Estimate:
-    numbers = {name: _number(entry[name]) for name in ("value", "se", "low", "high", "level")}
-    return Estimate(**numbers, n=int(entry["n"]), method=entry["method"], diagnostics=entry.get("diagnostics") or {})
-
-
-def _profile(entry: Mapping[str, Any]) -> Profile:
-    at = entry["at"]
-    arrays: dict[str, Any] = {
-        name: np.array(
-            [[_number(v) for v in row] for row in entry[name]] if name == "beta" else entry[name], dtype=float
-        )
-        for name in _ARRAYS[1:]
-    }
-    arrays["beta"] = arrays["beta"].reshape(len(at), -1) if len(at) else np.empty((0, 0))
-    return Profile(
-        at=np.array(at),
-        **arrays,
-        method=entry["method"],
-        target=entry["target"],
-        level=float(entry["level"]),
-        diagnostics=entry.get("diagnostics") or {},
-    )
-
-
 def _either(entry: Mapping[str, Any]) -> Estimate | Profile:
-    return _profile(entry) if "at" in entry else _estimate(entry)
+    return Profile.from_dict(entry) if "at" in entry else Estimate.from_dict(entry)
 
 
 _KNOWN = ("schema", "targets", "gaps", "best_of_n", "warnings")
@@ -162,7 +130,9 @@ def read_estimates(path: Path) -> EstimateSet:
             },
             gaps=tuple(Gap(g["a"], g["b"], g["method"], _either(g["estimate"])) for g in data["gaps"]),
             best_of_n=tuple(
-                BestOfNEstimate(b["target"], b["n"], b["j"], _estimate(b["estimate"]), b.get("measure", "score"))
+                BestOfNEstimate(
+                    b["target"], b["n"], b["j"], Estimate.from_dict(b["estimate"]), b.get("measure", "score")
+                )
                 for b in data["best_of_n"]
             ),
             warnings=tuple(Warned(w["code"], w["message"]) for w in data["warnings"]),

@@ -13,9 +13,30 @@ def test_the_mean_and_its_interval_are_the_plain_formula() -> None:
     estimate = population_mean(values)
     se = values.std(ddof=1) / 2
     assert (estimate.value, estimate.se, estimate.n) == (pytest.approx(values.mean()), pytest.approx(se), 4)
-    assert estimate.high - estimate.value == pytest.approx(1.959963984540054 * se)
-    wider = population_mean(values, interval="t")
-    assert wider.high - wider.value == pytest.approx(3.182446305284263 * se)
+    assert estimate.high - estimate.value == pytest.approx(3.182446305284263 * se)
+    narrower = population_mean(values, interval="z")
+    assert narrower.high - narrower.value == pytest.approx(1.959963984540054 * se)
+
+
+def test_shares_get_an_interval_with_width_inside_0_and_1() -> None:
+    """Best of 2 on scores that are all 0 printed [0, 0], and rare successes an interval below 0."""
+    nothing = population_mean(np.zeros(30), interval="wilson")
+    assert (nothing.value, nothing.low, nothing.interval) == (0.0, 0.0, "wilson")
+    assert 0.05 < nothing.high < 0.2
+    rare = population_mean(np.r_[np.zeros(38), 0.5, 1.0], interval="wilson")
+    assert 0.0 < rare.low < rare.value < rare.high < 1.0
+    half = population_mean(np.r_[np.zeros(200), np.ones(200)], interval="wilson")
+    plain = population_mean(np.r_[np.zeros(200), np.ones(200)])
+    assert half.high - half.low == pytest.approx(plain.high - plain.low, rel=0.01)
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        population_mean([0.0, 2.0], interval="wilson")
+
+
+def test_rare_successes_are_covered() -> None:
+    rng = np.random.default_rng(8)
+    shares = rng.binomial(2, 0.04, (2000, 40)) / 2
+    wilson = [population_mean(row, interval="wilson") for row in shares]
+    assert np.mean([estimate.low <= 0.04 <= estimate.high for estimate in wilson]) > 0.92
 
 
 def test_pools_of_one_prompt_are_averaged_with_their_weights_first() -> None:

@@ -281,5 +281,11 @@ def _without_interval(method: str, problem: Comparison, value: FloatArray, targe
         method=method,
         target=target,
         level=level,
+        smoothed=any(name != "categorical" for name in problem.pool.axis.names),
+        n=len(problem.y),
+        pool_size=len(problem.pool.signals),
+        interval=("none",) * len(value),
+        localities=tuple(problem.pool.axis.names),
+        binary=is_binary(problem.y),
         diagnostics={"interval": "none", "reason": f"{method} defines no interval", "binary": is_binary(problem.y)},
     )
