@@ -176,7 +176,14 @@ async def quota(request: Request, body: Body, options: dict[str, Any]) -> web.St
     return openai_error(429, "You exceeded your current quota, please check your plan.", "insufficient_quota")
 
 
+async def exact_body(request: Request, body: Body, options: dict[str, Any]) -> web.StreamResponse:
+    """Status 200 with exactly this text and content type."""
+    data = options["content"].encode("utf-8", "surrogatepass")
+    return web.Response(body=data, headers={"Content-Type": options.get("type", "application/json")})
+
+
 FAULTS: dict[str, Handler] = {
+    "body": exact_body,
     "status": status, "rate_limit": rate_limit, "overloaded": overloaded, "gateway_html": gateway_html,
     "stall": stall, "drip": drip, "reset": reset, "cut": cut, "bad_json": bad_json, "html": html,
     "error_in_200": error_in_200, "no_response_format": no_response_format, "unsupported": unsupported,
@@ -210,6 +217,10 @@ def change_reply(fault: str, reply: dict[str, Any], options: dict[str, Any]) -> 
         reply.pop("usage", None)
     elif fault == "odd_usage":
         reply["usage"] = {"prompt_tokens": "12", "completion_tokens": -3, "total_tokens": None}
+    elif fault == "shape":
+        message |= options.get("message", {})
+        choice |= options.get("choice", {})
+        reply |= options.get("reply", {})
     elif fault == "text":
         message["content"] = options["content"]
     else:

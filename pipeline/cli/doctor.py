@@ -106,11 +106,27 @@ def _config(path: Path, *, calls: bool) -> list[_Finding]:
         return [_Finding("config", False, str(error))]
     findings = [_Finding("config", True, f"{path}: {len(prepared.benchmark.items)} items")]
     findings += _prices(prepared)
+    if any(spec.transport == "litellm" and spec.api_base for spec in prepared.specs.values()):
+        findings += _differences()
     if calls:
         from pipeline.runs.interface import in_any_loop
 
         findings += in_any_loop(_reach(prepared.specs, prepared))
     return findings
+
+
+def _differences() -> list[_Finding]:
+    """What a server of one's own may send that only the other transport reads."""
+    from pipeline.models.transport_differences import TRANSPORT_DIFFERENCES
+
+    return [
+        _Finding(
+            "transport litellm",
+            True,
+            f"{row.what}: {row.litellm} ({row.reason}); transport: direct has it {row.direct}",
+        )
+        for row in TRANSPORT_DIFFERENCES
+    ]
 
 
 def _prices(prepared: Prepared) -> list[_Finding]:

@@ -132,7 +132,7 @@ class Caller:
         reason = self._unusable(outcome, stage)
         if reason == "truncated" and may_be_cut and (text or reply.reasoning):
             reason = None
-        if reason is None and text is None and not may_be_cut:
+        if reason is None and text is None and reply.outcome != "no_answer" and not may_be_cut:
             reason = "empty"
         return FreeReply(text, reply.reasoning, reason, reply.finish_reason, outcome.key)
 
@@ -187,6 +187,8 @@ class Caller:
         reason = self._unusable(outcome, stage)
         if reason is not None:
             return JudgedReply(None, reason, False, outcome.key)
+        if outcome.reply.outcome == "no_answer":  # nothing but thought: asking again would bring more of it
+            return JudgedReply(None, "no_answer", False, outcome.key)
         parsed = parse(outcome.reply.text)
         if isinstance(parsed, Invalid):
             return parsed

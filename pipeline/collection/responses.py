@@ -117,11 +117,12 @@ class Responses:
         return (reply.text or reply.reasoning) if usable else None
 
     async def _grade(self, reply: FreeReply) -> Grade:
-        if reply.reason is not None or reply.text is None:
-            return Grade(None, None, reply.reason or "empty")
+        if reply.reason is not None:
+            return Grade(None, None, reply.reason)
+        text = reply.text or ""  # without text, without a reason: thought that never came to an answer
         if self._c.grader.may_block:
-            return await asyncio.to_thread(self._c.grader.grade, reply.text, self._item)
-        return self._c.grader.grade(reply.text, self._item)
+            return await asyncio.to_thread(self._c.grader.grade, text, self._item)
+        return self._c.grader.grade(text, self._item)
 
     def _response(
         self,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.models.faults import classify
+from pipeline.models.finish import ending_of
 from pipeline.models.redaction import one_line
-from pipeline.models.transport import RawEmbeddings, RawReply, TransportError
+from pipeline.models.transport import NO_FINISH_REASON, RawEmbeddings, RawReply, TransportError
 from pipeline.models.types import Request, Usage
 
-__all__ = ["completion_body", "read_completion", "read_embeddings", "read_usage"]
+__all__ = ["completion_body", "parse_body", "read_completion", "read_embeddings", "read_usage"]
+
+_EVENT_HEAD = 200
+_COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
 def completion_body(model: str, request: Request) -> dict[str, Any]:
@@ -41,20 +46,85 @@ def read_completion(data: Any, *, secrets: tuple[str, ...] = ()) -> RawReply:
         raise _invalid("the response holds no choices")
     choice = choices[0]
     message = choice.get("message") if isinstance(choice, Mapping) else None
+    if message is None and isinstance(choice, Mapping) and isinstance(choice.get("text"), str):
+        message = {"content": choice["text"]}  # a legacy completion
     if not isinstance(message, Mapping):
         raise _invalid("the first choice holds no message")
     finish = choice.get("finish_reason")
-    if finish == "error":  # a provider behind a router failed midway
-        raise TransportError("server", "the provider ended the reply with an error", status=200, maybe_billed=True)
+    _check_ending(finish)
     served = data.get("model")
+    text, thought = _parts(message.get("content"))
+    reasoning = [_text(message.get("reasoning_content")) or _text(message.get("reasoning")), thought]
     return RawReply(
-        text=_text(message.get("content")),
-        finish_reason=finish if isinstance(finish, str) and finish else "unknown",
+        text=text,
+        finish_reason=finish if isinstance(finish, str) and finish else NO_FINISH_REASON,
         usage=read_usage(data.get("usage")),
-        reasoning=_text(message.get("reasoning_content") or message.get("reasoning")) or None,
+        reasoning="\n".join(part for part in reasoning if part) or None,
         refusal=_text(message.get("refusal")) or None,
         served_model=served if isinstance(served, str) else None,
     )
+
+
+def _check_ending(finish: Any) -> None:
+    """Refuse what the server itself does not call a reply; a provider behind a router that failed midway, say."""
+    word = finish if isinstance(finish, str) and finish else None
+    if ending_of(word) == "broken":
+        raise TransportError(
+            "server", f"the reply ended with {one_line(str(word))!r}, not whole", status=200, maybe_billed=True
+        )
+
+
+def parse_body(raw: bytes, *, secrets: tuple[str, ...] = ()) -> Any:
+    """The JSON of a response body, whatever its content type says; an event stream nobody asked for is put together.
+
+    Raises:
+        TransportError: it is neither.
+    """
+    try:
+        return json.loads(raw)  # a byte-order mark is no hindrance to bytes
+    except (ValueError, RecursionError):
+        pass
+    if raw[:_EVENT_HEAD].lstrip().startswith((b"data:", b":", b"event:", b"id:")):
+        streamed = _from_events(raw.decode("utf-8", "replace"))
+        if streamed is not None:
+            return streamed
+    start = one_line(raw[:80].decode("utf-8", "replace"), secrets=secrets)
+    raise TransportError("invalid_body", f"the body is not JSON: {start!r}", status=200, maybe_billed=True)
+
+
+def _from_events(text: str) -> dict[str, Any] | None:
+    """One completion from the chunks of an event stream that was sent to its end; comment lines are no events."""
+    content: dict[str, list[str]] = {"content": [], "reasoning_content": [], "reasoning": [], "refusal": []}
+    finish, whole, merged, chunks = None, False, {}, 0
+    for line in text.splitlines():
+        if not line.startswith("data:"):
+            continue
+        data = line[5:].strip()
+        if data == "[DONE]":
+            whole = True
+            break
+        try:
+            chunk = json.loads(data)
+        except ValueError:
+            return None
+        if not isinstance(chunk, Mapping):
+            return None
+        chunks += 1
+        merged.update({name: value for name, value in chunk.items() if value is not None and name != "choices"})
+        choice = next(iter(chunk.get("choices") or ()), None)
+        if not isinstance(choice, Mapping):
+            continue
+        finish = choice.get("finish_reason") or finish
+        delta = _mapping(choice.get("delta") or choice.get("message"))
+        for name, parts in content.items():
+            if isinstance(delta.get(name), str):
+                parts.append(delta[name])
+    if not chunks or not (whole or finish or "error" in merged):
+        return None
+    if "error" in merged:
+        return merged
+    message = {name: "".join(parts) or None for name, parts in content.items()}
+    return {**merged, "choices": [{"message": message, "finish_reason": finish}]}
 
 
 def read_usage(usage: Any) -> Usage | None:
@@ -62,7 +132,7 @@ def read_usage(usage: Any) -> Usage | None:
 
     Providers differ in what their counts include. OpenAI's prompt tokens include cached ones and its completion tokens
     include reasoning; Anthropic's input tokens leave cached ones out; some (xAI) leave reasoning out of the completion,
-    which shows in the total.
+    which shows in the total. What the total holds beyond its parts was generated, whatever the provider calls it.
     """
     if not isinstance(usage, Mapping):
         return None
@@ -79,12 +149,19 @@ def read_usage(usage: Any) -> Usage | None:
             prompt += read + _count(usage.get("cache_creation_input_tokens"))
     else:
         return None
-    if not prompt and not completion:  # nothing that can be read: unknown, and not free
-        return None
+    if not (prompt or completion) or any(_senseless(usage.get(name)) for name in _COUNTS):
+        return None  # unknown, and not free
     total = _count(usage.get("total_tokens"))
-    if reasoning and (reasoning > completion or total == prompt + completion + reasoning):
+    if total > prompt + completion:
+        completion = total - prompt
+    elif reasoning > completion:
         completion += reasoning
     return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion))
+
+
+def _senseless(value: Any) -> bool:
+    """Whether a count is there and is none."""
+    return value is not None and _count(value) == 0 and str(value).strip() not in ("0", "0.0")
 
 
 def read_embeddings(data: Any, expected: int) -> RawEmbeddings:
@@ -114,15 +191,43 @@ def _invalid(message: str) -> TransportError:
 
 
 def _text(content: Any) -> str:
-    """The text of a message's content: a string, or the text parts of a list."""
+    """The text of a field: a string, or the text parts of a list."""
+    return _parts(content)[0]
+
+
+def _parts(content: Any) -> tuple[str, str]:
+    """Text and thought of a message's content: a string, or a list of parts of either kind.
+
+    Raises:
+        TransportError: the content is something else, or holds an image, which is no answer to any of our questions.
+    """
     if content is None:
-        return ""
+        return "", ""
     if isinstance(content, str):
-        return content
-    if isinstance(content, Sequence):
-        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
-        return "".join(part for part in parts if isinstance(part, str))
-    raise _invalid(f"the content is a {type(content).__name__}, not text")
+        return content, ""
+    if isinstance(content, Mapping) or not isinstance(content, Sequence):
+        raise _invalid(f"the content is a {type(content).__name__}, not text")
+    text, thought = [], []
+    for part in content:
+        if isinstance(part, str):
+            text.append(part)
+        if not isinstance(part, Mapping):
+            continue
+        kind = str(part.get("type") or "text")
+        if "image" in kind or "audio" in kind:
+            raise _invalid(f"the content holds a part of type {one_line(kind)!r}, not only text")
+        if kind in ("thinking", "reasoning", "redacted_thinking", "thought") or part.get("thought") is True:
+            thought.append(_thought(part))
+        elif isinstance(part.get("text"), str):
+            text.append(part["text"])
+    return "".join(text), "".join(thought)
+
+
+def _thought(part: Mapping[str, Any]) -> str:
+    for name in ("thinking", "reasoning", "text", "summary"):
+        if part.get(name):
+            return _text(part[name]) if not isinstance(part[name], Mapping) else ""
+    return ""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -130,6 +235,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _count(value: Any) -> int:
+    if isinstance(value, str) and len(value) < 20 and value.strip().isascii() and value.strip().isdigit():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
         return 0
     return int(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pipeline.models.completions import completion_body, read_completion, read_embeddings
+from pipeline.models.completions import completion_body, parse_body, read_completion, read_embeddings
 from pipeline.models.faults import classify
 from pipeline.models.redaction import one_line
 from pipeline.models.spec import ModelSpec
@@ -102,7 +102,7 @@ class DirectTransport:
         except (aiohttp.ClientError, OSError) as error:
             raise TransportError("connection", _message(spec, error), maybe_billed=True) from None
         if 200 <= status < 300:
-            return _parse(raw, spec)
+            return parse_body(raw, secrets=_secrets(spec))
         try:
             content: Any = json.loads(raw)
         except ValueError:
@@ -132,16 +132,6 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
             raise TransportError("bad_request", "the response is larger than 64 MiB", maybe_billed=True)
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-def _parse(raw: bytes, spec: ModelSpec) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        start = one_line(raw[:80].decode("utf-8", "replace"), secrets=_secrets(spec))
-        raise TransportError(
-            "invalid_body", f"the body is not JSON: {start!r}", status=200, maybe_billed=True
-        ) from None
 
 
 def _secrets(spec: ModelSpec) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ ENTRY_SCHEMA = 1
 _MAGIC = b"AX1"
 _DIGEST = 16
 _LIMIT = 256 * 2**20
-_OUTCOMES = ("ok", "truncated", "refused", "empty")
+_OUTCOMES = ("ok", "truncated", "refused", "empty", "no_answer")
 
 
 class DamagedEntry(ValueError):

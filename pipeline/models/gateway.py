@@ -23,7 +23,7 @@ from pipeline.models.live_calls import Clock, LiveModel, Sent
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import require_prices
 from pipeline.models.providers import check_credentials
-from pipeline.models.reading import now_utc, to_reply
+from pipeline.models.reading import now_utc, read_reply, to_reply
 from pipeline.models.retries import CallTrace
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped, StopKind
@@ -298,7 +298,7 @@ class Gateway:
             raise self._stop_error() from error
         live.negotiation.succeeded(request.params)
         self._note_changes(live, entry.sent)
-        reply = entry.reply
+        reply = read_reply(entry.reply)
         self._record(
             CallRecord(
                 key, label, live.spec.name, "answered", reply.outcome, trace.attempts, trace.waits_s, reply.latency_s,
@@ -308,7 +308,7 @@ class Gateway:
         return Answered(request, key, reply, cached=False)
 
     def _from_cache(self, live: LiveModel, entry: Entry, label: CallLabel) -> Answered:
-        reply = entry.reply
+        reply = read_reply(entry.reply)
         self._record(
             CallRecord(
                 entry.key, label, live.spec.name, "cached", reply.outcome, 0, 0.0, reply.latency_s, reply.usage,

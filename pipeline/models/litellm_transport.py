@@ -7,10 +7,12 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.models.completions import read_completion, read_embeddings
+from pipeline.models.finish import ending_of
 from pipeline.models.identity import canonical_json
 from pipeline.models.litellm_errors import from_litellm
 from pipeline.models.spec import ModelSpec
@@ -86,19 +88,30 @@ class LiteLLMTransport:
         self._check_provider(spec)
         arguments = self._arguments(spec)
         shape = (spec.name, canonical_json(request.params))
-        seen: list[Any] = []
-        if shape not in self._sent:
-            arguments["logger_fn"] = lambda details: seen.append(details.get("additional_args") or {})
+        seen: list[Mapping[str, Any]] = []
+        bodies: list[Any] = []
+
+        def listen(details: Mapping[str, Any]) -> None:
+            """Told before the call what is sent, and after it what the server sent."""
+            if shape not in self._sent:
+                seen.append(details.get("additional_args") or {})
+            if details.get("log_event_type") == "post_api_call":
+                bodies.append(details.get("original_response"))
+
+        arguments["logger_fn"] = listen
         messages = [dict(message) for message in request.messages]
         try:
             response = await self._litellm.acompletion(
                 model=spec.model, messages=messages, **arguments, **request.params
             )
         except Exception as error:
-            raise from_litellm(error, _secrets(spec)) from None
+            body = _body_of(bodies)
+            if body is None or (not body.get("choices") and "error" not in body):
+                raise from_litellm(error, _secrets(spec)) from None
+            return read_completion(body, secrets=_secrets(spec))  # a whole reply that LiteLLM cannot take
         if shape not in self._sent:
             self._sent[shape] = _difference(request.params, seen)
-        return self._read(response, self._sent[shape], spec)
+        return self._read(response, _body_of(bodies), self._sent[shape], spec)
 
     async def embed(
         self, spec: ModelSpec, texts: Sequence[str], params: Mapping[str, Any], *, timeout_s: float
@@ -146,25 +159,55 @@ class LiteLLMTransport:
             ) from None
         self._checked[spec.name] = spec.model
 
-    def _read(self, response: Any, sent: Mapping[str, Any], spec: ModelSpec) -> RawReply:
-        """LiteLLM's response object, read like the JSON of a server."""
-        choices = []
-        for choice in list(response.choices or ())[:1]:
-            message = choice.message
-            fields = getattr(message, "provider_specific_fields", None) or {}
-            content = {
-                "content": message.content,
-                "reasoning_content": getattr(message, "reasoning_content", None) or fields.get("reasoning_content"),
-                "refusal": getattr(message, "refusal", None) or fields.get("refusal"),
-            }
-            choices.append({"message": content, "finish_reason": choice.finish_reason})
-        usage = _usage(getattr(response, "usage", None))
-        raw = read_completion({"choices": choices, "usage": usage, "model": response.model}, secrets=_secrets(spec))
-        if not sent:
-            return raw
-        return RawReply(
-            raw.text, raw.finish_reason, raw.usage, raw.reasoning, raw.refusal, raw.served_model, dict(sent)
-        )
+    def _read(
+        self, response: Any, body: Mapping[str, Any] | None, sent: Mapping[str, Any], spec: ModelSpec
+    ) -> RawReply:
+        """What the server sent where it speaks OpenAI's form; else LiteLLM's translation, with the server's ending.
+
+        LiteLLM cuts thought out of the content, calls unknown endings ``stop`` and makes usage up: the body below it
+        is read wherever it is there.
+        """
+        if body is None or "choices" not in body:
+            body = _translated(response, body)
+        raw = read_completion(body, secrets=_secrets(spec))
+        return replace(raw, sent=dict(sent)) if sent else raw
+
+
+def _body_of(bodies: list[Any]) -> Mapping[str, Any] | None:
+    """The server's body as LiteLLM logs it, if it is an object."""
+    body = bodies[-1] if bodies else None
+    if isinstance(body, str | bytes):
+        try:
+            body = json.loads(body)
+        except (ValueError, RecursionError):
+            return None
+    return body if isinstance(body, Mapping) else None
+
+
+def _translated(response: Any, body: Mapping[str, Any] | None) -> dict[str, Any]:
+    """LiteLLM's response object in OpenAI's form; the word for its end is the server's own where it can be seen."""
+    choices = []
+    for choice in list(response.choices or ())[:1]:
+        message = choice.message
+        fields = getattr(message, "provider_specific_fields", None) or {}
+        content = {
+            "content": message.content,
+            "reasoning_content": getattr(message, "reasoning_content", None) or fields.get("reasoning_content"),
+            "refusal": getattr(message, "refusal", None) or fields.get("refusal"),
+        }
+        choices.append({"message": content, "finish_reason": _ending(body) or choice.finish_reason})
+    return {"choices": choices, "usage": _usage(getattr(response, "usage", None)), "model": response.model}
+
+
+def _ending(body: Mapping[str, Any] | None) -> str | None:
+    """The word for the end in the bodies of Anthropic, Gemini and Bedrock."""
+    if body is None:
+        return None
+    candidates = body.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    words = [body.get("stop_reason"), body.get("stopReason")]
+    words += [first.get("finishReason")] if isinstance(first, Mapping) else []
+    return next((word for word in words if isinstance(word, str) and ending_of(word) != "broken"), None)
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:

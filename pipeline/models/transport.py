@@ -9,7 +9,10 @@ from typing import Any, Protocol, runtime_checkable
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import FailureKind, Request, Usage
 
-__all__ = ["EmbeddingTransport", "RawEmbeddings", "RawReply", "Transport", "TransportError"]
+__all__ = ["NO_FINISH_REASON", "EmbeddingTransport", "RawEmbeddings", "RawReply", "Transport", "TransportError"]
+
+NO_FINISH_REASON = "unknown"
+"""Stands in a stored reply for a server that gave no word for its end."""
 
 RETRYABLE: frozenset[FailureKind] = frozenset({"rate_limited", "server", "timeout", "connection", "invalid_body"})
 """What may succeed when asked again unchanged; everything else is final."""

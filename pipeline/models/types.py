@@ -25,7 +25,8 @@ __all__ = [
 Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": text}``."""
 
-ReplyOutcome = Literal["ok", "truncated", "refused", "empty"]
+ReplyOutcome = Literal["ok", "truncated", "refused", "empty", "no_answer"]
+"""``no_answer``: whole, but nothing except thought that never ended."""
 FailureKind = Literal[
     "rate_limited", "server", "timeout", "connection", "invalid_body", "bad_request", "unsupported_parameter",
     "context_too_long", "content_policy", "auth", "not_found", "out_of_credit", "deadline", "not_recorded",

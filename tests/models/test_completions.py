@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.models.completions import read_completion, read_embeddings, read_usage
 from pipeline.models.pricing import reply_cost
-from pipeline.models.reading import classify_outcome
+from pipeline.models.reading import to_reply
 from pipeline.models.transport import RawReply, TransportError
 from pipeline.models.types import Price, Usage
 
@@ -100,10 +100,14 @@ def test_an_unknown_price_is_no_price() -> None:
         (RawReply("", "stop", None, refusal="I can't"), "refused"),
         (RawReply("text", "SAFETY", None), "refused"),
         (RawReply("text", "unknown", None), "ok"),
+        (RawReply("<think>hm", "length", None), "truncated"),
+        (RawReply("<think>hm", "stop", None), "no_answer"),
+        (RawReply("<think>hm</think>5", "eos", None), "ok"),
+        (RawReply("half", "abort", None), "truncated"),
     ],
 )
 def test_outcomes(raw: RawReply, outcome: str) -> None:
-    assert classify_outcome(raw) == outcome
+    assert to_reply(raw, latency_s=0.0, price=None).outcome == outcome
 
 
 def test_embeddings_come_back_in_the_order_of_the_texts() -> None:
