@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.gap_decisions import FittedGap as FittedGap
     from pipeline.estimators.gap_decisions import fit_gap as fit_gap
     from pipeline.estimators.gap_decisions import joint_gaps as joint_gaps
+    from pipeline.estimators.labels_mean import labels_mean as labels_mean
     from pipeline.estimators.lace import lace_profile as lace_profile
     from pipeline.estimators.lace_band import lace_profile_band as lace_profile_band
     from pipeline.estimators.lace_cascade import lace_cascade as lace_cascade
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.ranking import rank_sets_from_intervals as rank_sets_from_intervals
     from pipeline.estimators.results import Estimate as Estimate
     from pipeline.estimators.results import Profile as Profile
+    from pipeline.estimators.sampling import Sampling as Sampling
     from pipeline.estimators.shrinkage import shrink_profile as shrink_profile
     from pipeline.estimators.signals import PreparedSignals as PreparedSignals
     from pipeline.estimators.signals import fill_missing_signals as fill_missing_signals
@@ -138,6 +140,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "one_step": ("one_step_mean", "one_step_values"),
     "components": ("VarianceComponents", "cluster_components", "variance_components"),
     "comparators": ("comparator_profile",),
+    "labels_mean": ("labels_mean",),
     "lace": ("lace_profile",),
     "lace_band": ("lace_profile_band",),
     "lace_cascade": ("lace_cascade",),
@@ -147,6 +150,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     "lace_stream": ("ProfilePool", "lace_mean_from_pool", "lace_profile_from_pool"),
     "lace_mean": ("lace_mean",),
     "lace_splits": ("lace_profile_splits",),
+    "sampling": ("Sampling",),
     "shrinkage": ("shrink_profile",),
     "localities": ("Categorical", "Gaussian", "Ordinal", "rule_of_thumb_bandwidth"),
     "signals": ("PreparedSignals", "fill_missing_signals", "prepare_signals", "standardize_signals"),

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtr
 
-from pipeline.estimators.clusters import cluster_variance
 from pipeline.estimators.intervals import check_level, t_quantile
 from pipeline.estimators.lace_averaged import averaged_fit
 from pipeline.estimators.lace_interval import Target
-from pipeline.estimators.lace_scalar import ScalarFit, design_effect, labeled_clusters, plain_spread
+from pipeline.estimators.lace_scalar import ScalarFit, spread_of
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.sampling import Sampling, resolve_draw
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.simultaneous import DEFAULT_SEED, PairedDifference, holm, max_t_quantile
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals
@@ -60,13 +60,15 @@ class FittedGap:
 
     def estimate(self, level: float = 0.95) -> Estimate:
         """Student's t interval of this gap alone."""
-        se = math.sqrt(self.variance)
+        # Differences that are all equal and no shares show no spread: that is no certainty, and decides nothing.
+        still = self.variance <= 0.0 and not (self.target == "pool" and self.n == self.rows)
+        se = math.nan if still else math.sqrt(self.variance)
         half = float(t_quantile(self.df, check_level(level))) * se
         estimate = Estimate(
             self.value, se, self.value - half, self.value + half, level, self.n, "lace_gap", self.facts,
-            target=self.target, pool_size=self.rows, df=self.df, outcome_variance=self.outcome_variance,
-            design_effect=self.design_effect, naive_value=self.naive_value, naive_se=self.naive_se,
-            verdict=self.verdict,
+            target=self.target, pool_size=self.rows, df=self.df, interval="none" if still else "t",
+            outcome_variance=self.outcome_variance, design_effect=self.design_effect, naive_value=self.naive_value,
+            naive_se=self.naive_se, verdict=self.verdict,
         )  # fmt: skip
         return with_worth(estimate)
 
@@ -81,6 +83,7 @@ def fit_gap(
     items: ArrayLike | None = None,
     target: Target = "pool",
     rng: np.random.Generator | int | None = None,
+    sampling: Sampling | None = None,
 ) -> FittedGap:
     """The adaptive LACE mean of Y_a − Y_b over a pool, as something that can be decided on.
 
@@ -98,6 +101,7 @@ def fit_gap(
         items: (M,) names of the items, where the pools of the pairs are not the same rows; clusters need none.
         target: "pool" or "population".
         rng: seed of the candidates' folds.
+        sampling: how the labels were drawn (strata, rounds), in place of ``inclusion_probabilities``.
 
     Raises:
         ValueError: shapes that do not fit, non-finite signals, fewer than 2 labels.
@@ -109,50 +113,35 @@ def fit_gap(
     if n < 2:
         raise ValueError(f"a gap needs at least 2 items labeled for both, got {n}")
     inclusion = check_probabilities(inclusion_probabilities, rows)
-    groups = None if clusters is None else labeled_clusters(clusters, mask)
+    draw = resolve_draw(sampling, mask, clusters, inclusion)
     ready = signals if isinstance(signals, PreparedSignals) else values
-    fit = averaged_fit(ready, outcome, mask, inclusion, None, rng, groups)
-    influence, variance, df = _spread(fit, groups)
+    fit = averaged_fit(ready, outcome, mask, draw, None, rng)
     y = outcome[mask]
-    spread = float(fit.shares @ (y - fit.naive) ** 2) * n / (n - 1)
-    plain = fit.shares * (y - fit.naive) * (n / (n - 1)) ** 0.5
-    effect = design_effect(plain, groups)
-    plain_variance = plain_spread(plain * np.sqrt(fit.unsampled), groups)
-    if target == "population":
-        rest = spread * effect / rows
-        variance, plain_variance = variance + rest, plain_variance + rest
+    spread = spread_of(fit, y, target)
     named = clusters if clusters is not None else np.arange(rows) if items is None else items
-    sampled = float(fit.shares @ fit.unsampled) if target == "pool" else 1.0
+    sampled = float(draw.shares @ draw.unsampled) if target == "pool" else 1.0
     facts = {
-        "n_pool": rows, "df": df, "n_effective": 1.0 / float(fit.shares @ fit.shares), "interval": "t",
+        "n_pool": rows, "df": spread.df, "n_effective": draw.n_effective, "interval": "t",
         "target": target, "covers": f"{target} mean", "naive": fit.naive, "r2": fit.r2,
         "verdict": fit.verdict, **fit.facts,
     }  # fmt: skip
-    if groups is not None:
-        facts["n_clusters"] = int(groups.max()) + 1
+    if draw.clusters is not None:
+        facts["n_clusters"] = int(draw.clusters.max()) + 1
+    influence = draw.deviations(fit.influence)
     floor = _least(y, fit, influence) * sampled
     return FittedGap(
-        fit.value, max(variance, floor), df, influence, np.asarray(named)[mask], n, rows, facts, target,
-        fit.naive, math.sqrt(max(plain_variance, floor)), spread, effect, fit.verdict,
+        fit.value, max(spread.variance, floor), spread.df, influence, np.asarray(named)[mask], n, rows, facts, target,
+        fit.naive, math.sqrt(max(spread.plain, floor)), spread.outcome, spread.design_effect, fit.verdict,
     )  # fmt: skip
-
-
-def _spread(fit: ScalarFit, groups: NDArray[np.intp] | None) -> tuple[FloatArray, float, float]:
-    root = np.sqrt(fit.unsampled)
-    influence, naive = fit.influence * root, fit.naive_influence * root
-    if groups is None:
-        return influence, float(influence @ influence + fit.naive_weight * (naive @ naive)), fit.df
-    variance, df = cluster_variance(influence, groups)
-    return influence, variance + fit.naive_weight * cluster_variance(naive, groups)[0], min(fit.df, df)
 
 
 def _least(y: FloatArray, fit: ScalarFit, influence: FloatArray) -> float:
     """The floor of the variance where Y_a − Y_b is −1, 0 or 1; 0 for any other outcome."""
     if not np.isin(y, (-1.0, 0.0, 1.0)).all():
         return 0.0
-    n = 1.0 / float(fit.shares @ fit.shares)
-    disagree = float(fit.shares @ np.abs(y)) * n
-    centred = disagree + 1.0 - (float(fit.shares @ y) * n) ** 2 / (n + 2.0)
+    n = 1.0 / float(fit.weights @ fit.weights)
+    disagree = float(fit.weights @ np.abs(y)) * n
+    centred = disagree + 1.0 - (float(fit.weights @ y) * n) ** 2 / (n + 2.0)
     plain = float(fit.naive_influence @ fit.naive_influence)
     explained = min(float(fit.influence @ fit.influence) / plain, 1.0) if plain > 0.0 else 1.0
     return explained * centred / (n + 2.0) ** 2
@@ -214,7 +203,7 @@ def _joint_level(fits: Sequence[FittedGap], level: float, draws: int, rng: np.ra
 
 def _p_value(fit: FittedGap) -> float:
     if fit.variance <= 0.0:
-        return 1.0 if fit.value == 0.0 else 0.0
+        return 0.0 if fit.value != 0.0 and fit.target == "pool" and fit.n == fit.rows else 1.0
     return float(2.0 * stdtr(min(fit.df, 1e9), -abs(fit.value) / math.sqrt(fit.variance)))
 
 

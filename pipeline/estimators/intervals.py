@@ -12,6 +12,8 @@ __all__ = ["check_level", "normal_quantile", "t_interval", "t_quantile", "wilson
 
 FloatArray = NDArray[np.float64]
 
+_ROUNDING = 1e-12
+
 
 def check_level(level: float) -> float:
     """``level`` as a float; ValueError unless 0 < level < 1."""
@@ -60,8 +62,9 @@ def wilson_interval(p: ArrayLike, n: ArrayLike, quantile: ArrayLike) -> tuple[Fl
     denominator = 1.0 + square / count
     centre = (share + square / (2.0 * count)) / denominator
     half = np.sqrt(square) * np.sqrt(share * (1.0 - share) / count + square / (4.0 * count**2)) / denominator
-    low, high = np.maximum(centre - half, 0.0), np.maximum(centre + half, 0.0)
-    return np.minimum(low, 1.0), np.minimum(high, 1.0)
+    low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    # Exact at the ends: an upper end of 0.9999999999999998 counted a true 1.0 as missed.
+    return np.where(share <= _ROUNDING, 0.0, low), np.where(share >= 1.0 - _ROUNDING, 1.0, high)
 
 
 def _numbers(values: ArrayLike) -> Any:

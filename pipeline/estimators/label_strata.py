@@ -15,7 +15,7 @@ __all__ = ["LabelStrata", "Pilot", "control_variate_fit", "residual_deviations",
 FloatArray = NDArray[np.float64]
 
 _RIDGE = 0.3
-_SHRINKAGE = 2.0
+_SHRINKAGE = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

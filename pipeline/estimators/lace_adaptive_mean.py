@@ -191,7 +191,8 @@ def _average(groups: list[_Candidates], naive: float, naive_error: FloatArray, s
     power = _POWER * effective_labels(naive_error, shares) / 2.0
     weights = average_weights(log_error(len(shares) * (error**2 @ shares)), power)
     return AdaptiveMean(
-        value=float(weights @ np.concatenate([group.value for group in groups])),
+        # About the plain mean, so that equal labels give exactly their value.
+        value=naive + float(weights @ (np.concatenate([group.value for group in groups]) - naive)),
         naive=naive,
         linear=weights @ np.concatenate([group.linear for group in groups]),
         error=weights @ error,

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators.lace_adaptive_mean import adaptive_mean
-from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares
+from pipeline.estimators.lace_scalar import ScalarFit, degrees_of
+from pipeline.estimators.sampling import LabelDraw
 from pipeline.estimators.signals import PreparedSignals
 
 __all__ = ["averaged_fit"]
@@ -20,15 +21,14 @@ def averaged_fit(
     signals: FloatArray | PreparedSignals,
     outcome: FloatArray,
     mask: NDArray[np.bool_],
-    inclusion: FloatArray | None,
+    draw: LabelDraw,
     learner: Literal["logistic"] | None,
     rng: np.random.Generator | int | None,
-    groups: NDArray[np.intp] | None,
 ) -> ScalarFit:
     """The adaptive mean with its influence values, before any interval; arguments are checked by the caller."""
-    shares, unsampled = label_shares(inclusion, mask)
+    shares = draw.shares
     y = outcome[np.flatnonzero(mask)]
-    fit = adaptive_mean(y, mask, signals, shares, learner, rng, groups)
+    fit = adaptive_mean(y, mask, signals, shares, learner, rng, draw.clusters)
     value = fit.naive if len(y) == len(mask) else fit.value
     squares = (fit.linear * fit.error) ** 2
     count = 1.0 / float(shares @ shares)
@@ -43,6 +43,6 @@ def averaged_fit(
     ratio = total / float(naive_influence @ naive_influence) if naive_part > 0.0 else 1.0
     said = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
     return ScalarFit(
-        value, fit.naive, fit.linear * fit.error, naive_influence, 2.0 / count, shares, unsampled, 1.0 / len(mask),
+        value, fit.naive, fit.linear * fit.error, naive_influence, 2.0 / count, shares, draw, 1.0 / len(mask),
         df, r2, said, {"rule": fit.rule},
     )  # fmt: skip

@@ -15,8 +15,9 @@ from pipeline.estimators.lace_candidates import AdaptiveLabels, PointWeights, av
 from pipeline.estimators.lace_core import LabeledSample, ridge_inverse
 from pipeline.estimators.lace_interval import Interval, Target, adjusted_r2, verdicts
 from pipeline.estimators.lace_rules import heaviest, prepared
-from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, scalar_estimate
+from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, scalar_estimate
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
 from pipeline.estimators.signals import scale_of
 from pipeline.estimators.validation import (
     check_outcome,
@@ -47,6 +48,8 @@ def lace_deployment(
     interval: Interval = "auto",
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    sampling: Sampling | None = None,
 ) -> Estimate:
     """Ψ̂(Q) = Ȳ^Q_L − β̂'(S̄^Q_L − S̄^Q_T): equation 4 of the paper.
 
@@ -65,7 +68,7 @@ def lace_deployment(
         learner: "logistic" adds cross-fitted logistic candidates to the adaptive rule (outcomes that are 0 or 1).
         rng: generator or seed of their folds; None means folds fixed by the data.
         target: "pool" for these M items reweighted, "population" for what they were drawn from.
-        interval, level, inclusion_probabilities: as in ``lace_mean``.
+        interval, level, inclusion_probabilities, clusters, sampling: as in ``lace_mean``.
 
     Raises:
         ValueError: shapes that do not fit, negative or non-finite ratios, no labeled item with ρ > 0.
@@ -82,17 +85,18 @@ def lace_deployment(
     outcome, mask = check_outcome(y, labeled, rows)
     rho = _check_ratio(ratio, mask)
     inclusion = check_probabilities(inclusion_probabilities, rows)
+    draw = resolve_draw(sampling, mask, clusters, inclusion)
     if adapt is None:
-        fit = _influence_fit(values, outcome, mask, rho, inclusion, penalty, standardize)
+        fit = _influence_fit(values, outcome, mask, rho, draw, penalty, standardize)
     elif adapt != "average":
         raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
     elif ridge is not DEFAULT_RIDGE:
         raise ValueError("adapt='average' chooses its own ridge; leave it out")
     else:
-        fit = _averaged_fit(values, outcome, mask, rho, inclusion, learner, rng)
+        fit = _averaged_fit(values, outcome, mask, rho, draw, learner, rng)
     method = "lace_deployment" if adapt is None else "lace_deployment_average"
     estimate = scalar_estimate(
-        fit, outcome[mask], rows, None, target, interval, level, method, wilson_form=False, noun="deployment mean"
+        fit, outcome[mask], target, interval, level, method, wilson_form=False, noun="deployment mean"
     )
     return replace(estimate, target="deployment")
 
@@ -115,7 +119,7 @@ def _influence_fit(
     outcome: FloatArray,
     mask: NDArray[np.bool_],
     rho: FloatArray,
-    inclusion: FloatArray | None,
+    draw: LabelDraw,
     ridge: float,
     standardize: bool,
 ) -> ScalarFit:
@@ -125,7 +129,8 @@ def _influence_fit(
     else:
         warn_if_unscaled(signals.std(axis=0))
         signals = signals - centre
-    y, own, shares, unsampled, weights = _labels(signals, outcome, mask, rho, inclusion)
+    y, own, weights = _labels(signals, outcome, mask, rho, draw)
+    shares = draw.shares
     pool_weights = rho / rho.sum()
     pool_mean = pool_weights @ signals
     phi = rho[:, None] * (signals - pool_mean)
@@ -148,22 +153,17 @@ def _influence_fit(
     facts = {"ridge": ridge, "beta": beta, "standardized": standardize}
     return ScalarFit(
         naive - float(gap @ beta), naive, linear * residual / np.sqrt(1.0 - leverage), weights * (y - naive), 0.0,
-        weights, unsampled, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)),
+        weights, draw, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)),
         float(r2[0]), verdicts(raw, r2, count, signals.shape[1])[0], facts,
     )  # fmt: skip
 
 
 def _labels(
-    signals: FloatArray,
-    outcome: FloatArray,
-    mask: NDArray[np.bool_],
-    rho: FloatArray,
-    inclusion: FloatArray | None,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(y, S, label shares, finite-population factors, deployment weights) of the labeled items."""
-    shares, unsampled = label_shares(inclusion, mask)
-    weights = shares * rho[mask]
-    return outcome[mask], signals[mask], shares, unsampled, weights / weights.sum()
+    signals: FloatArray, outcome: FloatArray, mask: NDArray[np.bool_], rho: FloatArray, draw: LabelDraw
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(y, S, deployment weights) of the labeled items."""
+    weights = draw.shares * rho[mask]
+    return outcome[mask], signals[mask], weights / weights.sum()
 
 
 def _averaged_fit(
@@ -171,7 +171,7 @@ def _averaged_fit(
     outcome: FloatArray,
     mask: NDArray[np.bool_],
     rho: FloatArray,
-    inclusion: FloatArray | None,
+    draw: LabelDraw,
     learner: str | None,
     rng: np.random.Generator | int | None,
 ) -> ScalarFit:
@@ -179,7 +179,8 @@ def _averaged_fit(
     from pipeline.estimators.lace_adaptive import cross_fit, no_guess
 
     pool = prepared(signals)
-    y, _, shares, unsampled, weights = _labels(signals, outcome, mask, rho, inclusion)
+    y, _, weights = _labels(signals, outcome, mask, rho, draw)
+    shares = draw.shares
     own = pool.scales(np.flatnonzero(mask))
     pool_weights = rho / rho.sum()
     everywhere = pool.scales(slice(None))
@@ -212,14 +213,18 @@ def _averaged_fit(
     fit = average_at_points(labels, left_out, point)
     linear, error, leverage = fit.linear[0], fit.error[0], fit.leverage[0]
     naive = float(weights @ y)
-    plain = weights * left_out.error[0]
-    before = float(weights @ left_out.error[0] ** 2)
+    # Errors are about the benchmark's mean, and the estimate varies with those about the deployment's: where the
+    # ratio goes with difficulty the two differ, and the variance was half again too large.
+    error = error - (weights - shares) @ error
+    plain_error = left_out.error[0] - (weights - shares) @ left_out.error[0]
+    plain = weights * plain_error
+    before = float(weights @ plain_error**2)
     r2 = max(0.0, 1.0 - float(weights @ error**2) / before) if before > 0.0 else 0.0
     noise = float(plain @ plain)
     ratio = float(((linear * error) ** 2).sum()) / noise if noise > 0.0 else 1.0
     said = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
     return ScalarFit(
         naive if mask.all() else float(fit.value[0]), naive, linear * error, plain, float(weights @ weights), weights,
-        unsampled, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)), r2, said,
+        draw, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)), r2, said,
         {"rule": heaviest(left_out.labels, fit.weight[:, 0]), "standardized": True, "learner": learner},
     )  # fmt: skip

@@ -13,9 +13,10 @@ from pipeline.estimators.lace_averaged import averaged_fit
 from pipeline.estimators.lace_core import fit_points
 from pipeline.estimators.lace_interval import Interval, Target, adjusted_r2, verdicts
 from pipeline.estimators.lace_pool import pool_moments
-from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, label_shares, labeled_clusters, scalar_estimate
+from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, scalar_estimate
 from pipeline.estimators.localities import Categorical, ProfileAxis
 from pipeline.estimators.results import Estimate
+from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import (
     check_outcome,
@@ -44,6 +45,7 @@ def lace_mean(
     interval: Interval = "auto",
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
+    sampling: Sampling | None = None,
 ) -> Estimate:
     """Mean outcome of the pool: θ̂ = Ȳ_L − β̂'(S̄_L − S̄_T).
 
@@ -66,6 +68,7 @@ def lace_mean(
         level: coverage in (0, 1).
         inclusion_probabilities: (M,) in (0, 1], the chance each item had of being labeled (Hájek weights); None
             means equal.
+        sampling: how the labels were drawn (strata, rounds), in place of ``inclusion_probabilities``.
 
     Returns:
         Estimate; ``diagnostics`` hold the degrees of freedom, the local R², the verdict and the rule.
@@ -79,11 +82,9 @@ def lace_mean(
     rows = len(values)
     outcome, mask = check_outcome(y, labeled, rows)
     inclusion = check_probabilities(inclusion_probabilities, rows)
-    if inclusion is not None and not mask[inclusion == 1.0].all():
-        raise ValueError("items with inclusion probability 1 are not labeled; give the share that was labeled")
-    groups = None if clusters is None else labeled_clusters(clusters, mask)
+    draw = resolve_draw(sampling, mask, clusters, inclusion)
     if adapt is None:
-        fit = _fixed_mean(values, outcome, mask, inclusion, ridge, standardize, rng)
+        fit = _fixed_mean(values, outcome, mask, draw, ridge, standardize, rng)
     elif adapt != "average":
         raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
     elif ridge is not DEFAULT_RIDGE:
@@ -92,10 +93,10 @@ def lace_mean(
         if learner not in (None, "logistic"):
             raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
         ready = signals if isinstance(signals, PreparedSignals) else values
-        fit = averaged_fit(ready, outcome, mask, inclusion, learner, rng, groups)
+        fit = averaged_fit(ready, outcome, mask, draw, learner, rng)
     method = "lace" if adapt is None else "lace_average"
     return scalar_estimate(
-        fit, outcome[np.flatnonzero(mask)], rows, groups, target, interval, level, method, wilson_form=adapt is not None
+        fit, outcome[np.flatnonzero(mask)], target, interval, level, method, wilson_form=adapt is not None
     )
 
 
@@ -103,7 +104,7 @@ def _fixed_mean(
     signals: FloatArray,
     outcome: FloatArray,
     mask: NDArray[np.bool_],
-    inclusion: FloatArray | None,
+    draw: LabelDraw,
     ridge: float | Literal["cv"],
     standardize: bool,
     rng: np.random.Generator | int | None,
@@ -115,13 +116,13 @@ def _fixed_mean(
         moments = moments.rescaled(scale)
     else:
         warn_if_unscaled(moments.spread)
-    sample = ProfileProblem(axis, signals, outcome, mask, inclusion, 1.0).sample(moments.centre, scale)
+    sample = ProfileProblem(axis, signals, outcome, mask, None, 1.0).sample(moments.centre, scale)
     facts: dict[str, Any] = {}
     if ridge == "cv":
         from pipeline.estimators.lace_ridge import select_ridge
 
         ridge, facts = select_ridge(axis, axis, sample, moments, moments.gram, rng, balanced=False)
-    shares, unsampled = label_shares(inclusion, mask)
+    shares = draw.shares
     weights = shares[None, :]
     fit = fit_points(sample, weights, weights, moments.mean, moments.gram, float(ridge))
     error = fit.residual[0] / np.sqrt(1.0 - fit.leverage[0])
@@ -133,7 +134,7 @@ def _fixed_mean(
     said = verdicts(np.array([raw]), r2, n_effective, signals.shape[1])[0]
     return ScalarFit(
         float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares,
-        unsampled, 1.0 / len(mask), degrees_of(share), float(r2[0]), said,
+        draw, 1.0 / len(mask), degrees_of(share), float(r2[0]), said,
         {"ridge": float(ridge), "beta": fit.beta[0], "standardized": standardize, **facts},
     )  # fmt: skip
 

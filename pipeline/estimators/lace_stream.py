@@ -18,6 +18,7 @@ from pipeline.estimators.lace_pool import MomentAccumulator, PoolMoments, row_ch
 from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, scalar_estimate
 from pipeline.estimators.localities import Categorical, Locality, ProfileAxis, encode_like, resolve_axis
 from pipeline.estimators.results import Estimate, Profile
+from pipeline.estimators.sampling import simple_draw
 from pipeline.estimators.validation import check_signals, is_binary, warn_if_unscaled
 
 __all__ = ["ProfilePool", "lace_mean_from_pool", "lace_profile_from_pool"]
@@ -152,6 +153,7 @@ def lace_mean_from_pool(
     values, own = _outcomes(y, signals, moments, scale)
     sample = LabeledSample(np.zeros((len(values), 1)), values, own, None, moments.rows)
     shares = np.full(len(values), 1.0 / len(values))
+    draw = simple_draw(len(values), moments.rows)
     penalty = check_ridge_number(ridge)
     weights = shares[None, :]
     fit = fit_points(sample, weights, weights, moments.overall_mean[None], moments.overall_gram[None], penalty)
@@ -162,11 +164,11 @@ def lace_mean_from_pool(
     r2 = adjusted_r2(raw, count, own.shape[1])
     scalar = ScalarFit(
         float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares,
-        sample.unsampled, 1.0 / moments.rows, degrees_of(fit.linear[0] ** 2 / (1.0 - fit.leverage[0])), float(r2[0]),
+        draw, 1.0 / moments.rows, degrees_of(fit.linear[0] ** 2 / (1.0 - fit.leverage[0])), float(r2[0]),
         verdicts(raw, r2, count, own.shape[1])[0],
         {"ridge": penalty, "beta": fit.beta[0], "standardized": standardize},
     )  # fmt: skip
-    return scalar_estimate(scalar, values, moments.rows, None, target, interval, level, "lace", wilson_form=False)
+    return scalar_estimate(scalar, values, target, interval, level, "lace", wilson_form=False)
 
 
 def _scaled_moments(pool: ProfilePool, standardize: bool) -> tuple[PoolMoments, FloatArray]:
