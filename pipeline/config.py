@@ -18,7 +18,14 @@ from pydantic import (
     model_validator,
 )
 
-from pipeline.config_design import BestOfNConfig, BudgetConfig, DesignConfig, RetryTruncatedConfig, RolesConfig
+from pipeline.config_design import (
+    BestOfNConfig,
+    BudgetConfig,
+    DesignConfig,
+    JudgeConfig,
+    RetryTruncatedConfig,
+    RolesConfig,
+)
 from pipeline.config_messages import one_line
 from pipeline.config_sections import (
     BenchmarkConfig,
@@ -60,7 +67,8 @@ EstimateName = Literal[
 ]
 EVERY_ESTIMATE: tuple[str, ...] = get_args(EstimateName)
 StageName = Literal[
-    "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores"
+    "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores",
+    "criterion", "direct",
 ]  # fmt: skip
 
 
@@ -79,6 +87,8 @@ class RunConfig(Section):
         use_attribute_docstrings=True,
     )
 
+    later = frozenset({"judge"})
+
     schema_: Literal[1] = Field(default=1, alias="schema")
     """Version of this format."""
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = "run"
@@ -89,8 +99,10 @@ class RunConfig(Section):
     """Where the items come from."""
     models: dict[str, ModelConfig] = Field(default_factory=dict)
     """Name → how the model is reached; a role may also name a bare ``provider/model`` string."""
-    roles: RolesConfig
+    roles: RolesConfig = RolesConfig()
     """Which model plays which part."""
+    judge: JudgeConfig = JudgeConfig()
+    """By what responses are judged."""
     design: DesignConfig = DesignConfig()
     """How many labels, answers and draws."""
     estimate: tuple[EstimateName, ...] = ()
@@ -136,7 +148,8 @@ class RunConfig(Section):
     def _left_out_is_derived(self) -> RunConfig:
         """What the roles decide where the file says nothing; written out, so that config.yaml shows what ran."""
         if self.design.labeled is None:
-            labeled = DEFAULT_LABELED if self.roles.signals_asked else "gold"
+            rated = self.benchmark.grading == "rating"  # people rated what they rated: nothing is to be drawn
+            labeled = DEFAULT_LABELED if self.roles.signals_asked and not rated else "gold"
             object.__setattr__(self, "design", self.design.model_copy(update={"labeled": labeled}))
         if not self.estimate:
             object.__setattr__(self, "estimate", self._allowed())
@@ -145,7 +158,10 @@ class RunConfig(Section):
     def _allowed(self) -> tuple[str, ...]:
         """Every estimate that the roles can feed, but for those that nobody wants unasked."""
         lacking = {name for name, _ in self._lacking(EVERY_ESTIMATE)}
-        wanted = ("naive", "one_step", "lace", "lace_profile", *(("gaps",) if len(self.roles.targets) > 1 else ()))
+        if self.judges_what_exists:
+            lacking.add("one_step")
+        several = len(self.roles.targets) > 1 or (self.judges_what_exists and self.benchmark.fields.model is not None)
+        wanted = ("naive", "one_step", "lace", "lace_profile", *(("gaps",) if several else ()))
         return tuple(name for name in wanted if name not in lacking)
 
     def _lacking(self, estimates: Iterable[str]) -> list[tuple[str, str]]:
@@ -165,7 +181,7 @@ class RunConfig(Section):
             "best_of_n": self.best_of_n is not None,
             "answers": self.design.answers > 1,
         }
-        needs = {
+        needs: dict[str, tuple[str, ...]] = {
             "one_step": ("auxiliary", "regressor"),
             "best_of_n": ("judge", "best_of_n"),
             "repeated_decoding": ("answers",),
@@ -182,6 +198,30 @@ class RunConfig(Section):
             raise ValueError(f"what is estimated needs more than the file has; add {told}, or leave it out of estimate")
         return self
 
+    @model_validator(mode="after")
+    def _somebody_answers(self) -> RunConfig:
+        if not self.roles.targets and not self.judges_what_exists:
+            raise ValueError(
+                "roles.targets: name the models under evaluation (or, for responses that exist already, their column in"
+                " benchmark.fields.response)"
+            )
+        if self.judges_what_exists:
+            self._nobody_is_asked()
+        return self
+
+    def _nobody_is_asked(self) -> None:
+        """Refuse what only a target that is asked could give."""
+        asked = [name for name in ("one_step", "best_of_n", "repeated_decoding") if name in self.estimate]
+        if asked:
+            raise ValueError(f"estimate {asked[0]} asks the targets, and these responses exist already; leave it out")
+        if self.design.answers > 1:
+            raise ValueError("design.answers asks the targets again, and these responses exist already; leave it out")
+
+    @property
+    def judges_what_exists(self) -> bool:
+        """Whether the responses are given, so that no target is asked."""
+        return self.benchmark.fields.response is not None
+
     @property
     def labeled(self) -> int | Literal["gold"]:
         """How many labels may be used, as given or as derived from the roles."""
@@ -190,7 +230,8 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _roles_name_models(self) -> RunConfig:
         embedding = (self.design.embedding,) if self.design.embedding is not None else ()
-        for name in (*self.roles.names(), *embedding):
+        given = self.roles.targets if self.judges_what_exists else ()
+        for name in (*self.roles.names(without=given), *embedding):
             place = "design.embedding" if name in embedding else "roles"
             if name not in self.models and "/" not in name:
                 near = difflib.get_close_matches(name, self.models, n=1)
@@ -207,7 +248,7 @@ class RunConfig(Section):
     @property
     def model_entries(self) -> dict[str, ModelConfig]:
         """Every model that plays a role or embeds, by name."""
-        names = [*self.roles.names()]
+        names = [*self.roles.names(without=self.roles.targets if self.judges_what_exists else ())]
         if self.design.algorithm == "features" and self.design.embedding is not None:
             names.append(self.design.embedding)
         return {name: self.model_entry(name) for name in names}

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
 
 from pipeline.config_sections import PositiveInt, Section
 
-__all__ = ["BestOfNConfig", "BudgetConfig", "DesignConfig", "RetryTruncatedConfig", "RolesConfig", "TauConfig"]
+__all__ = [
+    "BestOfNConfig",
+    "BudgetConfig",
+    "CriterionConfig",
+    "DesignConfig",
+    "JudgeConfig",
+    "RetryTruncatedConfig",
+    "RolesConfig",
+    "TauConfig",
+]
 
 ModelName = Annotated[str, Field(min_length=1)]
 AnchorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,127}$")]
-RESERVED_PAIRS = frozenset({"chains", "direct"})
-"""What the preferences table calls its other comparisons: no anchor can have such a name."""
+CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
+RESERVED_PAIRS = frozenset({"chains"})
+"""What the preferences table calls comparisons of chains: no anchor can have such a name."""
 
 
 class RolesConfig(Section):
     """Which model plays which part; each is a name under ``models`` or a bare model string."""
 
-    targets: Annotated[tuple[ModelName, ...], Field(min_length=1)]
-    """The models under evaluation: one name, or a list."""
+    targets: tuple[ModelName, ...] = ()
+    """The models under evaluation: one name, or a list. Left out where `benchmark.fields.response` names responses
+    that exist already: then they are the models of the file."""
     auxiliary: tuple[ModelName, ...] = ()
     """Writes the chains that the targets compare (one-step): one model, or two with one chain each."""
     judge: tuple[ModelName, ...] = ()
@@ -82,15 +94,55 @@ class RolesConfig(Section):
     def _plain_anchors(self, value: dict[str, str]) -> Any:
         return dict(value) or None
 
-    def names(self) -> tuple[str, ...]:
-        """Every model named by a role, without repetition, in a fixed order."""
-        named = (*self.targets, *self.auxiliary, *self.judge, *self.anchors.values(), self.regressor)
+    def names(self, without: Collection[str] = ()) -> tuple[str, ...]:
+        """Every model named by a role, without repetition, in a fixed order; targets ``without`` these."""
+        targets = (name for name in self.targets if name not in without)
+        named = (*targets, *self.auxiliary, *self.judge, *self.anchors.values(), self.regressor)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
     def signals_asked(self) -> bool:
         """Whether any model is asked for more than the targets' own answers."""
         return bool(self.judge or self.anchors or self.auxiliary or self.regressor)
+
+
+class CriterionConfig(Section):
+    """One thing that a response is judged by."""
+
+    question: Annotated[str, Field(min_length=3, max_length=2_000)]
+    """What the judge is asked about the response: one thing, as a question."""
+    scale: tuple[float, float] = (0.0, 1.0)
+    """The score for the worst and the best; people's ratings of it are on the same scale."""
+
+    @field_validator("question")
+    @classmethod
+    def _one_thing(cls, value: str) -> str:
+        if value.count("?") > 1:
+            raise ValueError(
+                f"asks {value.count('?')} questions in one; a score would say which? Make each a criterion"
+            )
+        return value
+
+    @field_validator("scale")
+    @classmethod
+    def _upwards(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if not value[0] < value[1]:
+            raise ValueError(f"must be [worst, best] with worst < best, got [{value[0]:g}, {value[1]:g}]")
+        return value
+
+
+class JudgeConfig(Section):
+    """What judges are asked about responses."""
+
+    criteria: Annotated[dict[CriterionName, CriterionConfig], Field(max_length=20)] = Field(default_factory=dict)
+    """Name → a question, or {question, scale}; left out: whether the response is right, by our pointwise prompts."""
+
+    @field_validator("criteria", mode="before")
+    @classmethod
+    def _a_question_is_a_criterion(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: {"question": part} if isinstance(part, str) else part for name, part in value.items()}
 
 
 class TauConfig(Section):

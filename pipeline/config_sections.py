@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from pipeline.config_values import check_address, check_params
 
@@ -29,20 +39,52 @@ class Section(BaseModel):
         extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), use_attribute_docstrings=True
     )
 
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Keys added since the first release. With their defaults they are not written: the hash of a configuration, and
+    with it the identity of every run made before, must not change because more became possible."""
+
+    @model_serializer(mode="wrap")
+    def _without_later_defaults(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = plain(self)
+        for name in self.later:
+            if getattr(self, name) == type(self).model_fields[name].get_default(call_default_factory=True):
+                written.pop(name, None)
+        return written
+
 
 class FieldMap(Section):
     """Which column of the benchmark file holds what."""
+
+    later = frozenset({"response", "model", "reference", "context", "cluster", "signals"})
 
     id: str | None = None
     """The column with the item ids; left out: `item_id` or `id`, else the rows are numbered."""
     question: str | None = None
     """What is asked; left out: `question`, `prompt` or `problem`."""
-    gold: str | None = None
-    """The right answer; left out: `gold` or `answer`."""
+    gold: str | dict[str, str] | None = None
+    """The right answer, or under `grading: rating` the column of people's ratings (a mapping criterion: column where
+    several things are rated); left out: `gold` or `answer`."""
     choices: str | None = None
     """The options of a multiple-choice question; left out: `choices` or `options`."""
     profile: str | None = None
     """The column of the profile axis."""
+    response: str | None = None
+    """The column of responses that exist already: they are judged and graded, and no target is asked."""
+    model: str | None = None
+    """Which model or version gave the response; each distinct value is a target."""
+    reference: str | None = None
+    """A reference answer that judges are shown."""
+    context: str | None = None
+    """What the response was to be based on (retrieved passages, say); judges are shown it."""
+    cluster: str | None = None
+    """Items with the same value are not independent (one conversation, one document)."""
+    signals: tuple[str, ...] = ()
+    """Columns of your own numbers that say something of an item without its gold answer."""
+
+    @property
+    def gold_columns(self) -> dict[str, str]:
+        """Criterion → column of people's ratings; the one column of a plain name goes by an empty criterion."""
+        return self.gold if isinstance(self.gold, dict) else {} if self.gold is None else {"": self.gold}
 
 
 class ProfileConfig(Section):
@@ -57,6 +99,8 @@ class ProfileConfig(Section):
 class BenchmarkConfig(Section):
     """Where the items come from and how answers are graded."""
 
+    later = frozenset({"range"})
+
     preset: PresetName = "embedded"
     """A benchmark that the program knows, or `custom` for a file of your own."""
     path: Path | None = None
@@ -68,7 +112,10 @@ class BenchmarkConfig(Section):
     fields: FieldMap = FieldMap()
     """Which column holds what."""
     grading: str | None = None
-    """How answers are graded: exact, choice, numeric, math, squared_error or python:module:function."""
+    """How answers are graded: exact, choice, numeric, math, squared_error, python:module:function, or rating where
+    people have rated the responses."""
+    range: tuple[float, float] | None = None
+    """Lowest and highest rating under `grading: rating`; a rating outside it is an error."""
     tolerance: Annotated[float, Field(ge=0)] | None = None
     """Largest difference at which two numbers count as equal."""
     profile: ProfileConfig | None = None
@@ -77,12 +124,38 @@ class BenchmarkConfig(Section):
     @field_validator("grading")
     @classmethod
     def _known_grading(cls, value: str | None) -> str | None:
-        known = ("exact", "choice", "numeric", "math", "squared_error")
+        known = ("exact", "choice", "numeric", "math", "squared_error", "rating")
         if value is None or value in known:
             return value
         if value.startswith("python:") and value.count(":") == 2:
             return value
         raise ValueError(f"must be one of {', '.join(known)} or 'python:module:function', got {value!r}")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_file_is_custom(cls, value: Any) -> Any:
+        """A file without a preset is a file of one's own, not the embedded benchmark under another's path."""
+        if isinstance(value, Mapping) and value.get("path") is not None and value.get("preset") is None:
+            return {**value, "preset": "custom"}
+        return value
+
+    @model_validator(mode="after")
+    def _responses_are_whole(self) -> BenchmarkConfig:
+        fields = self.fields
+        if fields.response is None:
+            lonely = next((name for name in ("model", "reference", "context") if getattr(fields, name)), None)
+            if lonely is not None or self.grading == "rating":
+                what = f"fields.{lonely}" if lonely else "grading rating"
+                raise ValueError(f"{what} is about responses that exist already; name their column in fields.response")
+        elif self.path is None:
+            raise ValueError("fields.response needs a path: the file that holds the responses")
+        elif fields.id is None:
+            raise ValueError("fields.response needs fields.id: what joins the responses of several models to one item")
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise ValueError(f"range must be [lowest, highest], got [{self.range[0]:g}, {self.range[1]:g}]")
+        if isinstance(fields.gold, dict) and self.grading != "rating":
+            raise ValueError("fields.gold maps criteria to ratings; set grading: rating")
+        return self
 
     @model_validator(mode="after")
     def _one_size(self) -> BenchmarkConfig:

@@ -19,7 +19,7 @@ from pipeline.errors import DataError
 
 __all__ = ["GRADINGS", "Grade", "Grader", "check_grading"]
 
-GRADINGS = ("exact", "choice", "numeric", "math", "squared_error")
+GRADINGS = ("exact", "choice", "numeric", "math", "squared_error", "rating")
 _PERCENT_QUESTION = ("percent", "%")
 
 

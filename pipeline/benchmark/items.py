@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Benchmark",
     "BenchmarkSettings",
+    "GivenResponse",
     "Item",
     "ProfileKind",
     "draw_labeled",
@@ -31,6 +33,23 @@ JITTER = 0.4
 
 
 @dataclass(frozen=True, slots=True)
+class GivenResponse:
+    """What a model answered before anyone ran us, and what people said of it.
+
+    Attributes:
+        text: the response; a conversation is written out turn by turn.
+        ratings: criterion → a person's rating, on its own scale; what nobody rated is not in it.
+        context: what the response was to be based on; None where nothing was given.
+        signals: own numbers of the source about the response, NaN where missing.
+    """
+
+    text: str
+    ratings: Mapping[str, float] = field(default_factory=dict, hash=False)
+    context: str | None = None
+    signals: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One question of a benchmark.
 
@@ -41,6 +60,10 @@ class Item:
         choices: the texts of the choices A, B, …; None for open questions.
         profile: position on the profile axis: a number, or a name on a categorical axis; None where there is no axis.
         metadata: whatever else the source says (subject, split, …); never shown to a model.
+        given: model → its response, where responses exist already; else empty.
+        reference: an answer that judges are shown beside a given response.
+        cluster: items of one cluster are not independent; None where nothing says so.
+        signals: own numbers of the source about the item, NaN where missing.
     """
 
     item_id: str
@@ -49,6 +72,15 @@ class Item:
     choices: tuple[str, ...] | None = None
     profile: float | str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    given: Mapping[str, GivenResponse] = field(default_factory=dict, hash=False)
+    reference: str | None = None
+    cluster: str | None = None
+    signals: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether anything is known of how good an answer to it is: a gold answer, or a rating of a response."""
+        return self.gold is not None or any(response.ratings for response in self.given.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +96,8 @@ class Benchmark:
         skipped: reason → number of rows left out.
         seeds: what was drawn from which seed.
         tolerance: absolute tolerance of numeric grading.
+        responders: the models whose responses are given, in the order of the source; empty where targets are asked.
+        criteria: what people rated, first what the estimates are about; empty where answers are graded.
         hash: SHA-256 over all of the above.
     """
 
@@ -75,6 +109,8 @@ class Benchmark:
     skipped: Mapping[str, int] = field(default_factory=dict)
     seeds: Mapping[str, int] = field(default_factory=dict)
     tolerance: float | None = None
+    responders: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
     hash: str = ""
 
     def __post_init__(self) -> None:
@@ -91,11 +127,25 @@ class _FieldNames(Protocol):
     @property
     def question(self) -> str | None: ...
     @property
-    def gold(self) -> str | None: ...
+    def gold(self) -> str | Mapping[str, str] | None: ...
     @property
     def choices(self) -> str | None: ...
     @property
     def profile(self) -> str | None: ...
+    @property
+    def response(self) -> str | None: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def reference(self) -> str | None: ...
+    @property
+    def context(self) -> str | None: ...
+    @property
+    def cluster(self) -> str | None: ...
+    @property
+    def signals(self) -> Sequence[str]: ...
+    @property
+    def gold_columns(self) -> Mapping[str, str]: ...
 
 
 class _ProfileSettings(Protocol):
@@ -124,6 +174,8 @@ class BenchmarkSettings(Protocol):
     def tolerance(self) -> float | None: ...
     @property
     def profile(self) -> _ProfileSettings | None: ...
+    @property
+    def range(self) -> tuple[float, float] | None: ...
 
 
 def load_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
@@ -176,13 +228,13 @@ def draw_labeled(benchmark: Benchmark, labeled: int | Literal["gold"], seed: int
     """
     import numpy as np
 
-    with_gold = [item.item_id for item in benchmark.items if item.gold is not None]
+    with_gold = [item.item_id for item in benchmark.items if item.has_gold]
     if labeled == "gold":
         if not with_gold:
             raise DataError(f"benchmark {benchmark.name}: no item has a gold answer, so none can be labeled")
         return frozenset(with_gold)
     if len(with_gold) < len(benchmark.items):
-        missing = next(item.item_id for item in benchmark.items if item.gold is None)
+        missing = next(item.item_id for item in benchmark.items if not item.has_gold)
         count = len(benchmark.items) - len(with_gold)
         raise DataError(
             f"benchmark {benchmark.name}: item {missing!r} has no gold answer"
@@ -209,6 +261,10 @@ def jitter_profile(values: Sequence[float] | np.ndarray[Any, Any], seed: int) ->
     return levels + np.random.default_rng([seed, 4]).uniform(-JITTER, JITTER, size=levels.shape)
 
 
+def _plain(signals: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in signals.items()}
+
+
 def _digest(benchmark: Benchmark) -> str:
     digest = hashlib.sha256()
     head = [
@@ -222,6 +278,12 @@ def _digest(benchmark: Benchmark) -> str:
     ]
     digest.update(json.dumps(head, ensure_ascii=True).encode("ascii"))
     for item in benchmark.items:
-        row = [item.item_id, item.question, item.gold, item.choices, item.profile]
+        row: list[Any] = [item.item_id, item.question, item.gold, item.choices, item.profile]
+        if item.given or item.cluster is not None or item.signals:  # not in the hash of a benchmark without them
+            given = [
+                [name, part.text, dict(part.ratings), part.context, _plain(part.signals)]
+                for name, part in item.given.items()
+            ]
+            row += [given, item.reference, item.cluster, _plain(item.signals)]
         digest.update(json.dumps(row, ensure_ascii=True).encode("ascii") + b"\n")
     return digest.hexdigest()

@@ -6,10 +6,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from pipeline.benchmark.given import GivenItems, own_signals, read_response, written_out
 from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, ProfileKind, select_items
 from pipeline.benchmark.presets import MAX_CHOICES, PRESETS, BadRow, Parts, Preset, Skip
 from pipeline.benchmark.readers import Row, read_file, read_hub
@@ -17,6 +18,7 @@ from pipeline.errors import DataError
 
 __all__ = ["MAX_QUESTION_CHARS", "read_benchmark"]
 
+T = TypeVar("T")
 MAX_QUESTION_CHARS = 1_000_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ID_NAMES = ("item_id", "id")
@@ -34,7 +36,8 @@ def read_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
     if grading is not None:
         _check_grading(grading)
     reader = _Reader(config, preset, grading, seed)
-    items = tuple(reader.items())
+    gathered = GivenItems() if config.fields.response is not None else None
+    items = tuple(reader.items() if gathered is None else reader.given_items(gathered))
     if not items:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(reader.skipped.items()))
         raise DataError(f"{reader.source}: no items" + (f" left; skipped: {reasons}" if reasons else " in it"))
@@ -49,6 +52,8 @@ def read_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
         skipped=dict(sorted(reader.skipped.items())),
         seeds={"selection": seed, "choices": seed},
         tolerance=config.tolerance,
+        responders=tuple(gathered.responders) if gathered else (),
+        criteria=tuple(config.fields.gold_columns) if grading == "rating" else (),
     )
 
 
@@ -107,16 +112,35 @@ class _Reader:
             return self._config.fields.profile, None
         return self._preset.profile if self._preset else (None, None)
 
+    def given_items(self, gathered: GivenItems) -> Iterable[Item]:
+        """Items with the responses of all their rows."""
+
+        def gather(row: Row, number: int) -> None:
+            if row.values.get(self._config.fields.id or "") in (None, ""):
+                raise BadRow(f"has no id in field {self._config.fields.id!r}; responses are joined by it")
+            model, response = read_response(row.values, self._config)
+            gathered.add(self._item(row, number), model, response, row.where)
+
+        for number, row in enumerate(self._rows(), start=1):
+            self._made(gather, row, number)
+        return gathered.items()
+
+    def _made(self, make: Callable[[Row, int], T], row: Row, number: int) -> T | None:
+        """What is made of a row; one that is left out by rule is counted, one that cannot be used is an error."""
+        try:
+            return make(row, number)
+        except Skip as skip:
+            self.skipped[str(skip)] += 1
+            return None
+        except BadRow as error:
+            raise DataError(f"{self._place}: {row.where} {error}") from None
+
     def items(self) -> Iterator[Item]:
         seen: dict[str, str] = {}
         for number, row in enumerate(self._rows(), start=1):
-            try:
-                item = self._item(row, number)
-            except Skip as skip:
-                self.skipped[str(skip)] += 1
+            item = self._made(self._item, row, number)
+            if item is None:
                 continue
-            except BadRow as error:
-                raise DataError(f"{self._place}: {row.where} {error}") from None
             if item.item_id in seen:
                 first = seen[item.item_id]
                 raise DataError(
@@ -157,32 +181,46 @@ class _Reader:
             choices=choices,
             profile=self._profile(parts, row.values),
             metadata=dict(parts.metadata),
+            reference=self._text(row.values, self._config.fields.reference),
+            cluster=self._text(row.values, self._config.fields.cluster),
+            signals={} if self._config.fields.response else own_signals(row.values, self._config.fields.signals),
         )
+
+    def _text(self, values: Mapping[str, Any], name: str | None) -> str | None:
+        if name is None:
+            return None
+        if name not in values:
+            raise BadRow(f"has no field {name!r}; it has {', '.join(sorted(map(str, values)))}")
+        return written_out(values[name]) or None
 
     def _parts(self, values: Mapping[str, Any]) -> Parts:
         fields = self._config.fields
+        rated = self.grading == "rating"  # then the gold column is about responses, not about the question
         given = {
             "item_id": fields.id,
             "question": fields.question,
-            "gold": fields.gold,
+            "gold": None if rated or isinstance(fields.gold, Mapping) else fields.gold,
             "choices": fields.choices,
         }
         for name in given.values():
             if name is not None and name not in values:
                 raise BadRow(f"has no field {name!r}; it has {', '.join(sorted(map(str, values)))}")
         if self._preset is None:
-            return _custom(values, given)
+            parts = _custom(values, given)
+            return replace(parts, gold=None) if rated else parts
         parts = self._preset.parts(values, self._seed)
         return Parts(
             item_id=_written(values[fields.id]) if fields.id else parts.item_id,
             question=values[fields.question] if fields.question else parts.question,
-            gold=values[fields.gold] if fields.gold else parts.gold,
+            gold=values[given["gold"]] if given["gold"] else parts.gold,
             choices=values[fields.choices] if fields.choices else parts.choices,
             profile=parts.profile,
             metadata=parts.metadata,
         )
 
     def _question(self, value: Any) -> str:
+        if self._config.fields.response is not None:  # a product's question may be a whole conversation
+            value = written_out(value)
         if value is not None and not isinstance(value, str):
             raise BadRow(f"has a question that is not text but {type(value).__name__}")
         if value is None or not value.strip():

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.collection.confidence import parse_confidence
 from pipeline.collection.prompts import Prompt, PromptSet, clean_text, render
-from pipeline.collection.replies import FORMATS, Invalid, Parsed, reply_schema
+from pipeline.collection.replies import FORMATS, UNIT, Invalid, Parsed, Scale, reply_format, reply_schema
 from pipeline.collection.rows import Reason
 from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped
@@ -161,17 +161,18 @@ class Caller:
         *,
         draw: int,
         before: Sequence[Message] = (),
+        scale: Scale = UNIT,
     ) -> JudgedReply:
         """A verdict, score or probability; an invalid reply is asked for once more, then it is null with a reason."""
         messages: tuple[Message, ...] = (*before, {"role": "user", "content": render(prompt, variables)})
-        schema = reply_schema(prompt.reply)
+        schema = reply_schema(prompt.reply, scale)
         outcome = await self._ask_whole(model, messages, label, draw, None, schema)
         read = self._read(outcome, label.stage, parse)
         if not isinstance(read, Invalid):
             return read
         self._count(label.stage).repairs += 1
         text = outcome.reply.text if isinstance(outcome, Answered) else ""
-        again = (*messages, *self._repair(read.problem, FORMATS[prompt.reply], text))
+        again = (*messages, *self._repair(read.problem, reply_format(prompt.reply, scale), text))
         outcome = await self._ask_whole(model, again, _part(label, "repair"), draw, None, schema)
         read = self._read(outcome, label.stage, parse)
         if isinstance(read, Invalid):

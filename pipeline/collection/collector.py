@@ -85,7 +85,9 @@ class Collector:
         self._caller.on_end = self._wake.set
         self._grader = Grader(benchmark.grading, tolerance=benchmark.tolerance)
         self._examples = Examples(example_pool(config, labeled), plan.targets, plan.examples)
-        self._context = FlowContext(config, plan, prompts, self._caller, self._grader, self._take, self._examples)
+        self._context = FlowContext(
+            config, plan, prompts, self._caller, self._grader, self._take, self._examples, benchmark.criteria
+        )
         slots = sum(entry.max_concurrency for entry in config.model_entries.values())
         self._most_live = max(_LEAST_LIVE, round(_LIVE_PER_SLOT * slots))
 

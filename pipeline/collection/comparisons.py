@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pipeline.benchmark.given import DIRECT
 from pipeline.collection.calls import JudgedReply
 from pipeline.collection.rows import Order, Verdict
 
-__all__ = ["chains_phrase", "verdict_of", "wins"]
+__all__ = ["chains_phrase", "direct_pair", "verdict_of", "wins"]
 
 
 def verdict_of(reply: JudgedReply) -> Verdict | None:
@@ -21,6 +22,11 @@ def verdict_of(reply: JudgedReply) -> Verdict | None:
 def wins(verdict: Verdict | None, order: Order) -> bool | None:
     """Whether the target's text, or w1, won; a tie does not win."""
     return None if verdict is None else verdict == ("first" if order == "ab" else "second")
+
+
+def direct_pair(other: str) -> str:
+    """What the preferences table calls a comparison with another target."""
+    return f"{DIRECT}{other}"
 
 
 def chains_phrase(said: Mapping[Order, Verdict | None]) -> str | None:

@@ -27,3 +27,4 @@ class FlowContext:
     grader: Grader
     sink: Callable[[Row], None]
     examples: Examples
+    criteria: tuple[str, ...] = ()

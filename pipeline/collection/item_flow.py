@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from pipeline.benchmark.items import Item
 from pipeline.collection.calls import JudgedReply
-from pipeline.collection.comparisons import chains_phrase, verdict_of, wins
+from pipeline.collection.comparisons import chains_phrase, direct_pair, verdict_of, wins
 from pipeline.collection.context import FlowContext
 from pipeline.collection.examples import Example
 from pipeline.collection.prompts import Prompt
@@ -17,6 +18,7 @@ from pipeline.collection.replies import parse_preference, parse_probability, par
 from pipeline.collection.responses import Answer, Chains, Responses
 from pipeline.collection.rows import Order, PreferenceRow, ScoreRow, TauRow, Verdict
 from pipeline.collection.settling import settle, settled
+from pipeline.collection.stages import CORRECT
 from pipeline.models.types import CallLabel, Message
 
 __all__ = ["ItemFlow", "candidate_draw", "score_draw"]
@@ -63,6 +65,8 @@ class ItemFlow:
                 work += self._judgements(target, firsts[target], opponents)
                 work += [self._one_step(target, firsts[target], chains)] if chains else []
             work += [self._candidate(target, index) for index in range(self._plan.candidates)]
+        if firsts:
+            work += self._direct_comparisons(firsts)
         started: list[asyncio.Task[Any]] = [
             *chains,
             *anchors.values(),
@@ -179,7 +183,59 @@ class ItemFlow:
             for name, model in self._plan.opponents(target)
             for order in ("ab", "ba")
         ]
-        return [*pointwise, *pairs]
+        criteria = [
+            self._criterion(judge, target, k, answer)
+            for judge in self._plan.judges
+            for k in range(len(self._plan.criteria))
+        ]
+        return [*pointwise, *criteria, *pairs]
+
+    def _direct_comparisons(self, answers: Mapping[str, asyncio.Task[Answer]]) -> list[Coroutine[Any, Any, None]]:
+        return [
+            self._direct(judge, first, second, order, answers[first], answers[second])
+            for judge in self._plan.judges
+            for first, second in self._plan.direct
+            for order in ("ab", "ba")
+        ]
+
+    def _given_context(self, target: str) -> str | None:
+        given = self._item.given.get(target)
+        return given.context if given is not None else None
+
+    async def _criterion(self, judge: str, target: str, index: int, answer: asyncio.Task[Answer]) -> None:
+        text = (await answer).judged_text
+        criterion = self._plan.criteria[index]
+        label = self._label("criterion", "judge", target=target, part=criterion.name)
+        shown = {
+            "context": self._given_context(target),
+            "reference": self._item.reference,
+            "criterion": criterion.question,
+            "worst": _plainly(criterion.worst),
+            "best": _plainly(criterion.best),
+        }
+        scale = (criterion.worst, criterion.best)
+        reply = await self._score(judge, self._c.prompts["criterion"][0], text, label, 0, shown, scale)
+        self._sink_score(judge, target, criterion.name, None, 0, reply)
+
+    async def _direct(
+        self,
+        judge: str,
+        first: str,
+        second: str,
+        order: Order,
+        ours: asyncio.Task[Answer],
+        theirs: asyncio.Task[Answer],
+    ) -> None:
+        label = self._label("direct", "judge", target=first, order=order, part=second)
+        contexts = [self._given_context(first), self._given_context(second)]
+        shown = {
+            **dict(zip(("context_a", "context_b"), contexts if order == "ab" else contexts[::-1], strict=True)),
+            "reference": self._item.reference,
+            "criterion": self._plan.criteria[0].question if self._plan.criteria else CORRECT,
+        }
+        texts = (await ours).judged_text, (await theirs).judged_text
+        reply = await self._compare("direct", judge, label, 0, *texts, (), shown)
+        self._sink_verdict(judge, first, direct_pair(second), order, reply)
 
     async def _pointwise(self, judge: str, target: str, index: int, answer: asyncio.Task[Answer]) -> None:
         text = (await answer).judged_text
@@ -200,10 +256,13 @@ class ItemFlow:
         ours, theirs = (await answer).judged_text, (await anchor).judged_text
         label = self._label("pairwise", "judge", target=target, order=order, part=name)
         reply = await self._compare("pairwise", judge, label, 0, ours, theirs, ())
+        self._sink_verdict(judge, target, name, order, reply)
+
+    def _sink_verdict(self, judge: str, target: str, pair: str, order: Order, reply: JudgedReply) -> None:
         verdict = verdict_of(reply)
         self._c.sink(
             PreferenceRow(
-                self._item.item_id, target, judge, name, 0, order, verdict, reply.reason,
+                self._item.item_id, target, judge, pair, 0, order, verdict, reply.reason,
                 wins(verdict, order), reply.key,
             )
         )  # fmt: skip
@@ -218,11 +277,21 @@ class ItemFlow:
         reply = await self._score(judge, prompt, text, label, score_draw(index, draw))
         self._sink_score(judge, target, "candidate", index, draw, reply)
 
-    async def _score(self, judge: str, prompt: Prompt, text: str | None, label: CallLabel, draw: int) -> JudgedReply:
+    async def _score(
+        self,
+        judge: str,
+        prompt: Prompt,
+        text: str | None,
+        label: CallLabel,
+        draw: int,
+        more: Mapping[str, Any] | None = None,
+        scale: tuple[float, float] = (0.0, 1.0),
+    ) -> JudgedReply:
         if text is None:
             return JudgedReply(None, "missing_input", False, None)
+        variables = {**self._base, "response": text, **(more or {})}
         return await self._c.caller.judged(
-            prompt, {**self._base, "response": text}, parse_score, judge, label, draw=draw
+            prompt, variables, partial(parse_score, scale=scale), judge, label, draw=draw, scale=scale
         )
 
     def _sink_score(
@@ -245,11 +314,17 @@ class ItemFlow:
         first: str | None,
         second: str | None,
         before: tuple[Message, ...] | None,
+        more: Mapping[str, Any] | None = None,
     ) -> JudgedReply:
         if first is None or second is None or before is None:
             return JudgedReply(None, "missing_input", False, None)
         shown = (first, second) if label.order == "ab" else (second, first)
         names = ("chain_a", "chain_b") if stage == "preference" else ("response_a", "response_b")
-        variables = {**self._base, **dict(zip(names, shown, strict=True))}
+        variables = {**self._base, **dict(zip(names, shown, strict=True)), **(more or {})}
         prompt = self._c.prompts[stage][0]
         return await self._c.caller.judged(prompt, variables, parse_preference, rater, label, draw=draw, before=before)
+
+
+def _plainly(number: float) -> str:
+    """As a person writes it: 1, not 1.0."""
+    return f"{number:g}"

@@ -31,6 +31,8 @@ _STAGE_FILES: Mapping[str, tuple[str, ...]] = {
     "pairwise": ("pairwise",),
     "candidates": ("answer",),
     "candidate_scores": ("candidate_scores",),
+    "criterion": ("criterion",),
+    "direct": ("direct",),
 }
 _TAU_FILES = {
     ("zero_shot", "default"): "tau",
@@ -47,6 +49,10 @@ _VARIABLES: Mapping[str, frozenset[str]] = {
     "pairwise": frozenset({"question", "choices", "response_a", "response_b"}),
     "pointwise": frozenset({"question", "choices", "response"}),
     "candidate_scores": frozenset({"question", "choices", "response"}),
+    "criterion": frozenset({"question", "choices", "context", "reference", "response", "criterion", "worst", "best"}),
+    "direct": frozenset(
+        {"question", "choices", "context_a", "context_b", "reference", "response_a", "response_b", "criterion"}
+    ),
     "tau": frozenset({"question", "choices", "chain_a", "chain_b", "preference", "examples", "rubric"}),
     "repair": frozenset({"previous_reply", "problem", "format"}),
 }
@@ -59,6 +65,8 @@ _REPLIES: Mapping[str, ReplyKind] = {
     "pairwise": "preference",
     "pointwise": "score",
     "candidate_scores": "score",
+    "criterion": "score",
+    "direct": "preference",
     "tau": "probability",
     "repair": "same",
 }
@@ -66,6 +74,10 @@ _JSON_KEY = {"preference": "verdict", "score": "score", "probability": "probabil
 _FENCED = {
     "question": "QUESTION",
     "choices": "CHOICES",
+    "context": "CONTEXT",
+    "context_a": "CONTEXT A",
+    "context_b": "CONTEXT B",
+    "reference": "REFERENCE",
     "response": "RESPONSE",
     "response_a": "RESPONSE A",
     "response_b": "RESPONSE B",
@@ -140,7 +152,8 @@ def load_prompts(
         ConfigError: a file is missing, is not a template, uses a variable its stage does not have, or does not ask
             for the reply its stage needs.
     """
-    home = folder or default_prompt_folder()
+    today = default_prompt_folder()
+    home = folder or today
     given = dict(replacements or {})
     stages: dict[str, tuple[Prompt, ...]] = {}
     for stage, names in _STAGE_FILES.items():
@@ -149,7 +162,8 @@ def load_prompts(
         files = tuple(given.get(stage, given.get("answer", ()) if stage == "candidates" else ()))
         if len(files) > len(names):
             raise ConfigError(f"prompts.{stage}: takes {len(names)} file(s) at most, got {len(files)}")
-        ours = tuple(home / f"{name}.md" for name in names)
+        # A run keeps the prompts it was started with; stages that came later are asked by those of today.
+        ours = tuple(path if (path := home / f"{name}.md").exists() else today / f"{name}.md" for name in names)
         stages[stage] = tuple(_read(path, stage) for path in (*files, *ours[len(files) :]))
     return PromptSet(stages=stages, repair=_read(home / "repair.md", "repair"))
 

@@ -7,7 +7,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from functools import cache
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -23,9 +24,13 @@ __all__ = [
     "parse_preference",
     "parse_probability",
     "parse_score",
+    "reply_format",
     "reply_schema",
 ]
 
+Scale = tuple[float, float]
+"""The scores for the worst and the best."""
+UNIT: Scale = (0.0, 1.0)
 _MAX_JUDGED_CHARS = 100_000
 _MAX_BRACES = 500
 _MAX_MENDED_CHARS = 20_000
@@ -55,14 +60,28 @@ class PreferenceReply(_Reply):
 
 
 class ScoreReply(_Reply):
-    """A judge's score."""
+    """A judge's score on the scale it was asked for."""
 
-    score: float = Field(ge=0, le=1, allow_inf_nan=False)
+    scale: ClassVar[Scale] = UNIT
+    score: float = Field(allow_inf_nan=False)
 
     @field_validator("score", mode="before")
     @classmethod
     def _number(cls, value: Any) -> Any:
-        return _unit_number(value)
+        return _unit_number(value) if cls.scale == UNIT else _scaled_number(value, cls.scale)
+
+    @field_validator("score")
+    @classmethod
+    def _on_the_scale(cls, value: float) -> float:
+        if not cls.scale[0] <= value <= cls.scale[1]:
+            raise ValueError(f"must be a number {_in_words(cls.scale)}")
+        return value
+
+
+@cache
+def _scored_on(scale: Scale) -> type[ScoreReply]:
+    """The reply of a judge that was asked for a score on a scale of one's own."""
+    return type("ScoreReply", (ScoreReply,), {"scale": scale, "__annotations__": {"scale": ClassVar[Scale]}})
 
 
 class ProbabilityReply(_Reply):
@@ -111,11 +130,21 @@ _VALUE_SCHEMAS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-def reply_schema(kind: str) -> ReplySchema | None:
+def reply_format(kind: str, scale: Scale = UNIT) -> str:
+    """The form asked for, in words that fit a repair request."""
+    return FORMATS[kind] if scale == UNIT else FORMATS[kind].replace("from 0 to 1", _in_words(scale))
+
+
+def _in_words(scale: Scale) -> str:
+    return f"from {scale[0]:g} to {scale[1]:g}"
+
+
+def reply_schema(kind: str, scale: Scale = UNIT) -> ReplySchema | None:
     """The JSON object asked for, in the subset of JSON Schema that strict modes take; None for free text."""
     if kind not in _VALUE_SCHEMAS:
         return None
     key, value = _VALUE_SCHEMAS[kind]
+    value = value if scale == UNIT else {**value, "description": _in_words(scale)}
     return ReplySchema(
         name=kind,
         json_schema={
@@ -142,9 +171,10 @@ def parse_preference(text: str) -> Parsed[PreferenceReply] | Invalid:
     return found
 
 
-def parse_score(text: str) -> Parsed[ScoreReply] | Invalid:
-    """A score in [0, 1]; anything else is invalid, never clipped."""
-    return _parse(text, ScoreReply, "score", _number_line("score"))
+def parse_score(text: str, scale: Scale = UNIT) -> Parsed[ScoreReply] | Invalid:
+    """A score on the scale that was asked for; anything else is invalid, never clipped."""
+    model = ScoreReply if scale == UNIT else _scored_on(scale)
+    return _parse(text, model, "score", _number_line("score"))
 
 
 def parse_probability(text: str) -> Parsed[ProbabilityReply] | Invalid:
@@ -333,6 +363,18 @@ def _unit_number(value: Any) -> Any:
             raise ValueError("must be a number from 0 to 1")
         return number / float(match["of"])
     return number
+
+
+def _scaled_number(value: Any, scale: Scale) -> Any:
+    """4, "4" and "4/5" as 4 on a scale up to 5; a percentage or a part of anything else is no score on it."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    if not isinstance(value, str):
+        return value
+    match = _UNIT.match(value.strip(_WRAPPING.replace(".", "")))
+    if match is None or match["percent"] or (match["of"] and float(match["of"]) != scale[1]):
+        raise ValueError(f"must be a number {_in_words(scale)}")
+    return float(match["value"]) * (-1 if match["sign"] else 1)
 
 
 def _number_line(key: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.benchmark.extraction import strip_confidence
 from pipeline.benchmark.grading import Grade
-from pipeline.benchmark.items import Item
+from pipeline.benchmark.items import GivenResponse, Item
 from pipeline.collection.calls import FreeReply
 from pipeline.collection.context import FlowContext
 from pipeline.collection.prompts import clean_text
@@ -66,6 +66,8 @@ class Responses:
 
     async def answer(self, target: str, stage: str, draw: int, request_draw: int) -> Answer:
         """A target's answer: stage ``answer``, ``episode`` or ``candidates``."""
+        if self._plan.given:
+            return await self._given(target)
         prompt = self._c.prompts["candidates" if stage == "candidates" else "answer"][0]
         label = self._label(stage, "target", target=target, draw=draw)
         reply, messages = await self._c.caller.free(prompt, self._base, target, label, draw=request_draw)
@@ -79,6 +81,23 @@ class Responses:
                 )
             )
         return Answer(reply, messages, grade.phi)
+
+    async def _given(self, target: str) -> Answer:
+        """A response that exists already: rated by people, or graded against the gold answer as any other."""
+        given = self._item.given.get(target)
+        if given is None:
+            reply = FreeReply(None, None, "missing_input", None, None)
+            grade = Grade(None, None, "missing_input")
+        else:
+            reply = FreeReply(given.text, None, None, None, None)
+            grade = self._rated(given) if self._c.grader.grading == "rating" else await self._grade(reply)
+        self._c.sink(self._response(target, "answer", 0, reply, grade, None, "not_asked"))
+        return Answer(reply, (), grade.phi)
+
+    def _rated(self, given: GivenResponse) -> Grade:
+        """The rating by the first criterion; the text is the answer."""
+        rating = given.ratings.get(self._c.criteria[0]) if self._c.criteria else None
+        return Grade(given.text, rating, None if rating is not None else "not_asked")
 
     async def _confidence(
         self, target: str, stage: str, reply: FreeReply, messages: tuple[Message, ...], label: CallLabel, draw: int
@@ -170,6 +189,8 @@ def _outcome(reply: FreeReply, grade: Grade) -> ResponseOutcome:
         return "truncated"
     if reply.reason == "refused":
         return "refused"
+    if reply.reason == "missing_input":  # this model's response to the item is not in the file
+        return "no_answer"
     if reply.reason is not None:
         return "failed"
     return "ok" if grade.answer is not None else "no_answer"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from pipeline.benchmark.items import Benchmark
@@ -17,6 +18,22 @@ CHAIN_TOKENS = 250.0
 """Length taken for a chain of reasoning where no pilot says better."""
 
 _LACE = frozenset({"lace", "lace_profile", "gaps", "comparators"})
+
+
+CORRECT = "Is the response correct?"
+"""Asked where a file names no criterion but gives a context or a reference, which our pointwise prompts lack."""
+MOST_COMPARED = 3
+"""Targets up to which every two are compared directly: the calls grow with the pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One thing that a response is judged by, and the scores for the worst and the best."""
+
+    name: str
+    question: str
+    worst: float = 0.0
+    best: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +54,9 @@ class StagePlan:
         pointwise: judge prompts per response.
         candidates: C, candidates per item.
         scores: K, judge scores per candidate.
+        given: whether the responses exist already, so that no target is asked.
+        criteria: what judges are asked of each response in the place of the pointwise prompts; may be empty.
+        direct: pairs of targets whose answers the judges compare with each other.
     """
 
     targets: tuple[str, ...]
@@ -52,6 +72,9 @@ class StagePlan:
     pointwise: int
     candidates: int
     scores: int
+    given: bool = False
+    criteria: tuple[Criterion, ...] = ()
+    direct: tuple[tuple[str, str], ...] = ()
 
     @property
     def asked_anchors(self) -> tuple[str, ...]:
@@ -62,7 +85,8 @@ class StagePlan:
     def calls_at_once(self) -> int:
         """Calls that one item can have under way together: the larger of its first ones and of those that follow."""
         first = 2 * self.draws + len(self.asked_anchors) + len(self.targets) * (self.answers + self.candidates)
-        judged = len(self.judges) * (self.pointwise + 2 * len(self.anchors)) + self.candidates * self.scores
+        compared = 2 * (len(self.anchors) + len(self.direct))
+        judged = len(self.judges) * (self.pointwise + len(self.criteria) + compared) + self.candidates * self.scores
         return max(1, first, len(self.targets) * (judged + self.orders * self.draws))
 
     def opponents(self, target: str) -> tuple[tuple[str, str], ...]:
@@ -110,6 +134,9 @@ def stage_plan(config: RunConfig) -> StagePlan:
     one_step, lace = "one_step" in estimates, bool(estimates & _LACE)
     best_of_n = config.best_of_n if "best_of_n" in estimates else None
     tau = one_step and design.algorithm == "regressor"
+    given = config.judges_what_exists
+    criteria = _criteria(config) if lace and roles.judge else ()
+    pairs = combinations(roles.targets, 2) if given and lace and roles.judge else ()
     rubric = "_correctness" if design.tau.rubric == "correctness" else ""
     return StagePlan(
         targets=roles.targets,
@@ -122,10 +149,21 @@ def stage_plan(config: RunConfig) -> StagePlan:
         tau=tau,
         variant=design.tau.variant + rubric,
         examples=design.tau.examples if tau and design.tau.variant == "in_context" else 0,
-        pointwise=design.judge_prompts if lace and roles.judge else 0,
+        pointwise=design.judge_prompts if lace and roles.judge and not criteria else 0,
         candidates=best_of_n.candidates if best_of_n is not None else 0,
         scores=best_of_n.scores if best_of_n is not None else 0,
+        given=given,
+        criteria=criteria,
+        direct=tuple(pairs) if len(roles.targets) <= MOST_COMPARED else (),
     )
+
+
+def _criteria(config: RunConfig) -> tuple[Criterion, ...]:
+    named = config.judge.criteria.items()
+    fields = config.benchmark.fields
+    if not named and (fields.context or fields.reference):
+        return (Criterion("correct", CORRECT, *(config.benchmark.range or (0.0, 1.0))),)
+    return tuple(Criterion(name, part.question, *part.scale) for name, part in named)
 
 
 def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
@@ -139,7 +177,7 @@ def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
             calls.append(StageCalls("embedding", "embedding", config.design.embedding, None, 1 + 2 * plan.draws))
     for target in plan.targets:
         calls += [
-            StageCalls("answer", "target", target, target, plan.answers),
+            StageCalls("answer", "target", target, target, 0 if plan.given else plan.answers),
             StageCalls("episode", "target", target, target, plan.draws - 1 if plan.episode else 0),
             StageCalls("preference", "target", target, target, plan.orders * plan.draws),
             StageCalls("tau", "regressor", regressor, target, plan.draws if plan.tau else 0),
@@ -148,6 +186,8 @@ def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
         for judge in plan.judges:
             calls += [
                 StageCalls("pointwise", "judge", judge, target, plan.pointwise),
+                StageCalls("criterion", "judge", judge, target, len(plan.criteria)),
+                StageCalls("direct", "judge", judge, target, 2 * sum(first == target for first, _ in plan.direct)),
                 StageCalls("pairwise", "judge", judge, target, 2 * len(plan.opponents(target))),
             ]
         calls += [
@@ -235,8 +275,10 @@ class _Sizes:
             return chains + before
         if stage == "tau":
             return chains + self._plan.examples * (self._item + chains)
-        if stage == "pointwise":
+        if stage in ("pointwise", "criterion"):
             return self._reply("answer", target)
+        if stage == "direct":
+            return 2 * self._reply("answer", target)
         if stage == "candidate_scores":
             return self._reply("candidates", target)
         if stage == "pairwise" and self._plan.anchors:
@@ -254,6 +296,7 @@ class _Sizes:
         blank: dict[str, Any] = dict.fromkeys(
             ("question", "chain_a", "chain_b", "response", "response_a", "response_b"), ""
         )
+        blank |= {"criterion": self._plan.criteria[0].question if self._plan.criteria else CORRECT}
         blank["preference"] = "CHAIN A, in both orders of showing them"
         example = {key: blank[key] for key in ("question", "chain_a", "chain_b", "preference")}
         blank["choices"] = ("",) if self._with_choices else None

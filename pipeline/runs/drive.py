@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import math
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.benchmark.items import Benchmark
 from pipeline.collection.collector import Collector
 from pipeline.collection.rows import ResponseRow, Row, columns_of
 from pipeline.errors import ReplayMissError, StoppedEarly
@@ -28,7 +30,7 @@ from pipeline.runs.manifest import Manifest
 from pipeline.runs.progress import Progress, planned_calls
 from pipeline.runs.setup import Prepared, save_prompts
 from pipeline.runs.shard import absorb_shards, shards_folder
-from pipeline.tables.schemas import TABLES, items_schema
+from pipeline.tables.schemas import OWN, RATINGS, TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
 
 __all__ = ["collect", "replay_collection"]
@@ -274,7 +276,27 @@ def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) 
         for item in prepared.benchmark.items
     )
     write_rows(directory.tables, items_schema(kind), rows)
+    _write_given(directory, prepared.benchmark)
     spool.write(directory.tables, [schema for name, schema in TABLES.items() if name != "items"])
+
+
+def _write_given(directory: RunDirectory, benchmark: Benchmark) -> None:
+    """What the file says beyond questions and gold answers: the user's own numbers, and people's ratings."""
+    own = [
+        {"item_id": item.item_id, "target": target, "signal": name, "value": None if math.isnan(value) else value}
+        for item in benchmark.items
+        for target, signals in ((None, item.signals), *((name, part.signals) for name, part in item.given.items()))
+        for name, value in signals.items()
+    ]
+    ratings = [
+        {"item_id": item.item_id, "target": target, "criterion": criterion, "rating": rating}
+        for item in benchmark.items
+        for target, part in item.given.items()
+        for criterion, rating in part.ratings.items()
+    ]
+    for schema, rows in ((OWN, own), (RATINGS, ratings)):
+        if rows:
+            write_rows(directory.tables, schema, rows)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import EstimateSet, Warned
 from pipeline.runs.arrays import target_arrays
@@ -14,6 +15,7 @@ from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
 from pipeline.runs.planning import families_worth
 from pipeline.runs.quality import quality_warnings, simulated_truth
+from pipeline.tables.cast import Cast
 from pipeline.tables.signals import assemble_signals
 from pipeline.tables.store import write_frame
 
@@ -34,8 +36,8 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
         tables.preferences,
         tables.scores,
         targets=config.roles.targets,
-        judges=config.roles.judge,
-        anchors=tuple(config.roles.anchors),
+        cast=run_cast(config),
+        own=tables.own,
         missing_reply=config.missing_reply,
         kind=manifest.values["benchmark"]["profile_kind"],
     )
@@ -55,6 +57,19 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     make_report(directory, state="done")  # which is what the manifest says as soon as the report is there
     manifest.finish("done")
     return estimates
+
+
+def run_cast(config: RunConfig) -> Cast:
+    """Who gives signals in a run."""
+    plan = stage_plan(config)
+    return Cast(
+        judges=plan.judges,
+        anchors=tuple(name for name, _ in plan.anchors),
+        criteria=tuple(criterion.name for criterion in plan.criteria),
+        compared=plan.targets if plan.direct else (),
+        own=config.benchmark.fields.signals,
+        rated=config.benchmark.grading == "rating",
+    )
 
 
 def _worth(config: RunConfig, tables: RunTables) -> list[dict[str, Any]]:

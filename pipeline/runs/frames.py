@@ -74,6 +74,16 @@ class RunTables:
         return self._read("candidates")
 
     @cached_property
+    def own(self) -> pl.DataFrame | None:
+        """The user's own numbers about items and responses; None where the run has none."""
+        return self._read("own") if (self._folder / "own.parquet").exists() else None
+
+    @cached_property
+    def ratings(self) -> pl.DataFrame | None:
+        """People's ratings of given responses, by criterion; None where the run has none."""
+        return self._read("ratings") if (self._folder / "ratings.parquet").exists() else None
+
+    @cached_property
     def signals(self) -> pl.DataFrame:
-        """One row per item and target: the label and the six signals."""
+        """One row per item and target: the label and the signals."""
         return self._read("signals")

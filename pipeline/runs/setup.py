@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ def resolve_config(
         resolved = parse_config(config, base=Path.cwd())
     else:
         resolved = load_config(config)
+    resolved = _with_given_targets(resolved)
     if limit is not None:
         if limit < 1:
             raise ConfigError(f"limit must be at least 1, got {limit}")
@@ -55,6 +56,24 @@ def resolve_config(
             raise ConfigError(f"budget must not be negative, got {budget_usd}")
         resolved = resolved.model_copy(update={"budget": resolved.budget.model_copy(update={"usd": budget_usd})})
     return resolved
+
+
+def _with_given_targets(config: RunConfig) -> RunConfig:
+    """Where responses exist already, the models of the file are the targets.
+
+    Raises:
+        ConfigError: the configuration names a target that the file does not have.
+    """
+    if not config.judges_what_exists:
+        return config
+    responders = load_benchmark(config.benchmark, config.seed).responders
+    strange = [name for name in config.roles.targets if name not in responders]
+    if strange:
+        raise ConfigError(
+            f"roles.targets: {strange[0]!r} has no response in {config.benchmark.path}; it has {', '.join(responders)}"
+        )
+    targets = config.roles.targets or responders
+    return config.model_copy(update={"roles": config.roles.model_copy(update={"targets": targets})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +169,9 @@ def _world(config: RunConfig, benchmark: Benchmark) -> Any:
         return None
     from pipeline.models.simulated.world import World
 
-    return World.from_items(benchmark.items, seed=config.seed)
+    # A judge of given responses knows what a reference says, since there is no gold answer to know.
+    items = [replace(item, gold=item.gold or item.reference) for item in benchmark.items]
+    return World.from_items(items, seed=config.seed)
 
 
 def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_keys: bool) -> ModelSpec:

@@ -8,43 +8,14 @@ from typing import Literal
 
 import polars as pl
 
-__all__ = [
-    "PAPER_ANCHORS",
-    "PAPER_JUDGES",
-    "REASONS",
-    "TABLES",
-    "ProfileKind",
-    "TableSchema",
-    "signal_columns",
-    "signal_names",
-    "signals_schema",
-]
+from pipeline.tables.cast import NO_SIGNALS, PAPER_CAST
+
+__all__ = ["OWN", "RATINGS", "REASONS", "TABLES", "ProfileKind", "TableSchema", "signal_columns", "signals_schema"]
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
 REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer", "failed", "missing_input")
 """Why a value is null: the closed list of every ``<column>_reason``."""
-
-
-_NO_SIGNALS = frozenset({"item_id", "target", "y", "labeled", "profile"})
-
-
-PAPER_JUDGES, PAPER_ANCHORS = ("judge",), ("weak", "medium", "strong")
-"""The cast of the LACE paper."""
-
-
-def signal_names(judges: Sequence[str] = PAPER_JUDGES, anchors: Sequence[str] = PAPER_ANCHORS) -> tuple[str, ...]:
-    """The label-free signals of a run, in the paper's order: the judges' mean and, of a panel, each judge's own
-    score; a comparison per anchor; stated confidence; disagreement of the scores.
-
-    Args:
-        judges: entries of the judges.
-        anchors: names of the anchors.
-    """
-    scored = ("judge",) if judges else ()
-    panel = tuple(f"judge_{name}" for name in judges) if len(judges) > 1 else ()
-    pairs = tuple(f"pair_{name}" for name in anchors) if judges else ()
-    return (*scored, *panel, *pairs, "confidence", *(("disagreement",) if judges else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +132,28 @@ TABLES: dict[str, TableSchema] = {
 }
 
 
+OWN = TableSchema(
+    "own", ("item_id", "target", "signal"), {"item_id": _TEXT, "target": _TEXT, "signal": _TEXT, "value": _REAL}
+)
+"""The user's own numbers; written where a run has any. No target: every target's."""
+RATINGS = TableSchema(
+    "ratings",
+    ("item_id", "target", "criterion"),
+    {"item_id": _TEXT, "target": _TEXT, "criterion": _TEXT, "rating": _REAL},
+)
+"""People's ratings of given responses; written where a run has any."""
+
+
 def signal_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The signals among the columns of a signals table: all but its keys, outcomes and missing-reply indicators."""
     named = tuple(columns)
     return tuple(
-        name for name in named if name not in _NO_SIGNALS and not (name.endswith("_missing") and name[:-8] in named)
+        name for name in named if name not in NO_SIGNALS and not (name.endswith("_missing") and name[:-8] in named)
     )
 
 
 def signals_schema(
-    signals: Sequence[str] = signal_names(), missing: Sequence[str] = (), kind: ProfileKind | None = None
+    signals: Sequence[str] = PAPER_CAST.signal_names(), missing: Sequence[str] = (), kind: ProfileKind | None = None
 ) -> TableSchema:
     """The signals table of a run with these signals, and an indicator column per signal named in ``missing``."""
     columns: dict[str, pl.DataType] = {

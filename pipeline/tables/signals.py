@@ -7,7 +7,9 @@ from typing import Literal
 
 import polars as pl
 
-from pipeline.tables.schemas import PAPER_ANCHORS, PAPER_JUDGES, ProfileKind, TableSchema, signal_names, signals_schema
+from pipeline.benchmark.given import DIRECT
+from pipeline.tables.cast import PAPER_CAST, Cast
+from pipeline.tables.schemas import ProfileKind, TableSchema, signals_schema
 
 __all__ = ["MISSING_SHARE", "assemble_signals"]
 
@@ -17,44 +19,85 @@ MISSING_SHARE = 0.01
 _ITEM = ["item_id", "target"]
 
 
-def _judge_signals(scores: pl.DataFrame, judges: Sequence[str]) -> pl.DataFrame:
-    """``judge`` = mean of all scores, ``judge_<entry>`` of each judge's, ``disagreement`` = (1/R)·Σ(G − mean)².
+def _judge_signals(scores: pl.DataFrame, cast: Cast) -> pl.DataFrame:
+    """Mean scores by criterion and judge; ``disagreement`` = (1/R)·Σ(G − mean)² of the first criterion.
 
-    Null unless every prompt of every judge that it is made of has a score: a mean over those that answered would mean
-    something else on each item.
+    Null unless every score that it is made of is there: a mean over those that answered would mean something else on
+    each item.
     """
     pointwise = scores.filter(pl.col("candidate").is_null())
-    whole = pl.col("score").is_null().any()
-    frame = pointwise.group_by(_ITEM, maintain_order=True).agg(
-        pl.when(whole).then(None).otherwise(pl.col("score").mean()).alias("judge"),
-        pl.when(whole).then(None).otherwise(pl.col("score").var(ddof=0)).alias("disagreement"),
-    )
-    if len(judges) < 2:
-        return frame
-    for name in judges:
-        own = pointwise.filter(pl.col("rater") == name).group_by(_ITEM, maintain_order=True)
-        column = pl.when(whole).then(None).otherwise(pl.col("score").mean()).alias(f"judge_{name}")
-        frame = frame.join(own.agg(column), on=_ITEM, how="left")
+    frame = pointwise.select(_ITEM).unique(maintain_order=True)
+    for name, (criterion, judge) in cast.judge_columns().items():
+        of = [
+            pl.col(column) == value for column, value in (("prompt", criterion), ("rater", judge)) if value is not None
+        ]
+        own = pointwise.filter(*of).group_by(_ITEM, maintain_order=True)
+        mean, spread = _whole(pl.col("score").mean()).alias(name), _whole(pl.col("score").var(ddof=0))
+        columns = [mean, spread.alias("disagreement")] if name == "judge" else [mean]
+        frame = frame.join(own.agg(columns), on=_ITEM, how="left")
     return frame
 
 
-def _pair_signals(preferences: pl.DataFrame, judges: int, anchors: Sequence[str]) -> pl.DataFrame:
+def _whole(of: pl.Expr) -> pl.Expr:
+    return pl.when(pl.col("score").is_null().any()).then(None).otherwise(of)
+
+
+def _pair_signals(preferences: pl.DataFrame, cast: Cast) -> pl.DataFrame:
     """``pair_<anchor>`` = (wins + ½ ties) over both orders and all judges; half a swap pair is no signal."""
+    wide = _points(preferences, list(cast.anchors), len(cast.judges)).pivot(on="pair", index=_ITEM, values="points")
+    return wide.rename({name: f"pair_{name}" for name in cast.anchors if name in wide.columns})
+
+
+def _points(preferences: pl.DataFrame, pairs: Sequence[str], judges: int) -> pl.DataFrame:
+    """item_id, target, pair, points of the target in [0, 1]; null where a verdict is missing."""
     points = pl.when(pl.col("verdict") == "tie").then(0.5).otherwise(pl.col("wins").cast(pl.Float64))
-    judged = preferences.filter(pl.col("pair").is_in(list(anchors))).with_columns(points.alias("points"))
+    judged = preferences.filter(pl.col("pair").is_in(list(pairs))).with_columns(points.alias("points"))
     complete = (pl.col("points").count() == 2 * judges) & (pl.len() == 2 * judges)
-    per_pair = judged.group_by([*_ITEM, "pair"], maintain_order=True).agg(
+    return judged.group_by([*_ITEM, "pair"], maintain_order=True).agg(
         pl.when(complete).then(pl.col("points").mean()).otherwise(None).alias("points")
     )
-    wide = per_pair.pivot(on="pair", index=_ITEM, values="points")
-    return wide.rename({name: f"pair_{name}" for name in anchors if name in wide.columns})
 
 
-def _outcomes(responses: pl.DataFrame, missing_reply: Literal["wrong", "exclude"]) -> pl.DataFrame:
+def _direct_signals(preferences: pl.DataFrame, cast: Cast) -> pl.DataFrame:
+    """``preference``: points of a target in the direct comparison with the other one (½ with itself)."""
+    others = {f"{DIRECT}{name}": name for name in cast.compared}
+    points = _points(preferences, list(others), len(cast.judges))
+    ours = points.with_columns(pl.col("pair").replace_strict(others, return_dtype=pl.String).alias("other")).drop(
+        "pair"
+    )
+    theirs = ours.select(
+        "item_id",
+        pl.col("other").alias("target"),
+        (1.0 - pl.col("points")).alias("points"),
+        pl.col("target").alias("other"),
+    )
+    both = pl.concat([ours.select(theirs.columns), theirs])
+    if len(cast.compared) == 2:
+        return both.select(*_ITEM, pl.col("points").alias("preference"))
+    itself = (
+        both.select(_ITEM)
+        .unique(maintain_order=True)
+        .with_columns(pl.lit(0.5).alias("points"), pl.col("target").alias("other"))
+    )
+    wide = pl.concat([both, itself.select(both.columns)]).pivot(on="other", index=_ITEM, values="points")
+    return wide.rename({name: f"preference_{name}" for name in cast.compared if name in wide.columns})
+
+
+def _own_signals(own: pl.DataFrame, targets: Sequence[str]) -> pl.DataFrame:
+    """The user's numbers, one column each; those of an item are every target's."""
+    shared = own.filter(pl.col("target").is_null()).drop("target")
+    everyone = pl.DataFrame({"target": list(targets)}, schema={"target": pl.String})
+    rows = pl.concat(
+        [own.filter(pl.col("target").is_not_null()), shared.join(everyone, how="cross").select(own.columns)]
+    )
+    return rows.pivot(on="signal", index=_ITEM, values="value")
+
+
+def _outcomes(responses: pl.DataFrame, missing_reply: Literal["wrong", "exclude"], rated: bool) -> pl.DataFrame:
     """φ of each target's first answer, its confidence, and whether a reply is there at all."""
     answers = responses.filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
     phi = pl.col("phi")
-    if missing_reply == "wrong":
+    if missing_reply == "wrong" and not rated:  # what nobody has rated is not wrong
         phi = phi.fill_null(0.0)
     return answers.select("item_id", pl.col("model").alias("target"), phi.alias("phi"), "confidence")
 
@@ -66,8 +109,8 @@ def assemble_signals(
     scores: pl.DataFrame,
     *,
     targets: tuple[str, ...],
-    judges: tuple[str, ...] = PAPER_JUDGES,
-    anchors: tuple[str, ...] = PAPER_ANCHORS,
+    cast: Cast = PAPER_CAST,
+    own: pl.DataFrame | None = None,
     missing_reply: Literal["wrong", "exclude"] = "wrong",
     kind: ProfileKind | None = None,
 ) -> tuple[pl.DataFrame, TableSchema]:
@@ -76,6 +119,14 @@ def assemble_signals(
     ``y`` is φ where the item is labeled, else null. A labeled item without a reply counts as ``missing_reply`` says:
     0 (``wrong``) or null with ``labeled`` false (``exclude``). An item whose gold is unknown is not labeled.
 
+    Args:
+        items, responses, preferences, scores: tables of a run.
+        targets: the evaluated models.
+        cast: who gave signals.
+        own: item_id, target (null: every target's), signal, value of the user's own numbers.
+        missing_reply: what a labeled item without a reply counts as.
+        kind: of the profile axis.
+
     Returns:
         The frame sorted by (item_id, target) and its schema, with an indicator ``<signal>_missing`` for each signal
         that is null for at least 1 % of the items of some target but not for all of them.
@@ -83,14 +134,18 @@ def assemble_signals(
     base = items.select("item_id", "labeled", "profile", "gold").join(
         pl.DataFrame({"target": list(targets)}, schema={"target": pl.String}), how="cross"
     )
-    frame = base.join(_outcomes(responses, missing_reply), on=_ITEM, how="left")
-    signals = signal_names(judges, anchors)
-    frame = frame.join(_judge_signals(scores, judges), on=_ITEM, how="left")
-    frame = frame.join(_pair_signals(preferences, len(judges), anchors), on=_ITEM, how="left")
+    frame = base.join(_outcomes(responses, missing_reply, cast.rated), on=_ITEM, how="left")
+    signals = cast.signal_names()
+    parts = [_judge_signals(scores, cast), _pair_signals(preferences, cast)]
+    parts += [_direct_signals(preferences, cast)] if cast.compared else []
+    parts += [_own_signals(own, targets)] if own is not None and cast.own else []
+    for part in parts:
+        frame = frame.join(part, on=_ITEM, how="left")
     for name in signals:
         if name not in frame.columns:
             frame = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
-    labeled = pl.col("labeled") & pl.col("gold").is_not_null() & pl.col("phi").is_not_null()
+    known = pl.lit(True) if cast.rated else pl.col("gold").is_not_null()
+    labeled = pl.col("labeled") & known & pl.col("phi").is_not_null()
     frame = frame.with_columns(labeled.alias("labeled")).with_columns(
         pl.when(pl.col("labeled")).then(pl.col("phi")).otherwise(None).alias("y")
     )

@@ -57,6 +57,10 @@ CASES = [
     ("study", "--list"),
     ("study", "best-of-n-figure2"),
     ("import inspect", f"{FIXTURES}/inspect --out i.parquet"),
+    (
+        "judge",
+        "r.jsonl --question q --response o --id i --gold g --judge sim/judge --reference e --yes --quiet --run-id j",
+    ),
     ("import lm-eval", f"{FIXTURES}/lm_eval --out l.parquet"),
     ("import table", "t.csv --out again.jsonl"),
     ("labels export", f"t.csv new-sheet.csv {COLUMNS}"),
@@ -113,6 +117,11 @@ def _tables(folder: Path) -> None:
     both.write_csv(folder / "both.csv")
     frame.with_columns(pl.lit("x").alias("model")).write_csv(folder / "t.csv")
     frame.with_columns(pl.Series("gold", truth)).write_csv(folder / "full.csv")
+    answered = {"i": [f"i{k}" for k in range(12)], "q": [f"What is {k} + 1?" for k in range(12)]}
+    responses = pl.DataFrame({**answered, "o": [f"It is {k + 1}" for k in range(12)]}).with_columns(
+        pl.Series("e", [str(k + 1) for k in range(12)]), pl.Series("g", [1, 0] * 3 + [None] * 6)
+    )
+    responses.write_ndjson(folder / "r.jsonl")
     scores = [(p, c, d, float(rng.random())) for p in range(4) for c in range(3) for d in range(3)]
     pl.DataFrame(scores, schema=["prompt", "candidate", "draw", "score"], orient="row").write_csv(folder / "scores.csv")
 

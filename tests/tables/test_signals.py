@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from pipeline.tables.cast import Cast
 from pipeline.tables.schemas import TABLES, signal_columns
 from pipeline.tables.signals import assemble_signals
 
@@ -131,7 +132,7 @@ def test_a_panel_has_its_mean_and_each_judge_and_pairs_over_all_judges() -> None
     ]
     frame, schema = assemble_signals(
         _items(), _frame("responses", _responses()), _frame("preferences", preferences), _frame("scores", scores),
-        targets=("t",), judges=("j", "k"), anchors=("x/y",),
+        targets=("t",), cast=Cast(judges=("j", "k"), anchors=("x/y",)),
     )  # fmt: skip
     row = frame.row(0, named=True)
     assert [row[name] for name in ("judge", "judge_j", "judge_k", "pair_x/y")] == pytest.approx([0.4, 0.2, 0.6, 0.75])
@@ -140,7 +141,7 @@ def test_a_panel_has_its_mean_and_each_judge_and_pairs_over_all_judges() -> None
     half = assemble_signals(
         _items(), _frame("responses", _responses()), _frame("preferences", preferences[:3]),
         _frame("scores", scores[:1]),
-        targets=("t",), judges=("j", "k"), anchors=("x/y",),
+        targets=("t",), cast=Cast(judges=("j", "k"), anchors=("x/y",)),
     )[0].row(0, named=True)  # fmt: skip
     assert half["pair_x/y"] is None
     assert (half["judge_j"], half["judge_k"]) == (0.2, None)

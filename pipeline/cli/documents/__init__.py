@@ -15,6 +15,7 @@ __all__ = ["DOCUMENTS", "document_schema"]
 
 DOCUMENTS: Mapping[str, Any] = {
     "run": EstimatesDocument,
+    "judge": EstimatesDocument,
     "resume": EstimatesDocument,
     "replay": EstimatesDocument,
     "plan": plans.PlanDocument,

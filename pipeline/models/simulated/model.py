@@ -106,7 +106,8 @@ class SimulatedModel:
         rater = Rater(self.name, self.settings, item, chance)
         body: dict[str, Any]
         if asked.stage == "score":
-            score = rater.score(asked.texts.get("RESPONSE", ""))
+            worst, best = asked.scale
+            score = round(worst + (best - worst) * rater.score(asked.texts.get("RESPONSE", "")), 2)
             body = {"reason": "I compared the response with my own work on the problem.", "score": score}
         elif asked.stage == "probability":
             chance_right = rater.probability_right(asked)

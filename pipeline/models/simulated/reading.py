@@ -15,6 +15,7 @@ Stage = Literal["answer", "chain", "preference", "score", "probability"]
 
 _OPEN = re.compile(r"<<<([A-Z][A-Z0-9 ]*?) ([0-9a-f]{6,64})>>>")
 _KEYS = re.compile(r"[\"'`](verdict|score|probability)[\"'`]")
+_SCALE = re.compile(r"\"score\": <number from (-?[\d.]+) to (-?[\d.]+)>")
 _STAGE_OF_KEY: Mapping[str, Stage] = {"verdict": "preference", "score": "score", "probability": "probability"}
 _STAGE_OF_SCHEMA: Mapping[str, Stage] = {stage: stage for stage in _STAGE_OF_KEY.values()}
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
@@ -31,6 +32,7 @@ class Asked:
         own_answer: what the model itself answered earlier in this conversation, or None.
         repair: whether it is a second try at a reply that could not be used.
         whole: all of the conversation's text, for prompts without markers.
+        scale: the scores for the worst and the best, as the prompt states them.
     """
 
     stage: Stage
@@ -39,6 +41,7 @@ class Asked:
     own_answer: str | None
     repair: bool
     whole: str
+    scale: tuple[float, float] = (0.0, 1.0)
 
 
 def split_fences(text: str) -> tuple[str, dict[str, str]]:
@@ -90,7 +93,9 @@ def read_request(messages: Sequence[Message], response_format: Any = None) -> As
         prompt = bare
         texts.update(fenced)
     whole = "" if "QUESTION" in texts else "\n".join(message["content"] for message in messages)
-    return Asked(_stage(prompt, response_format), texts, prompt, own, repair, whole)
+    stated = _SCALE.search(prompt)
+    scale = (float(stated[1]), float(stated[2])) if stated else (0.0, 1.0)
+    return Asked(_stage(prompt, response_format), texts, prompt, own, repair, whole, scale)
 
 
 def _stage(prompt: str, response_format: Any) -> Stage:
