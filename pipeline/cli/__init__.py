@@ -15,6 +15,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "run": ("run", "Collect, assemble, estimate, report."),
+    "init": ("init", "A commented configuration for the keys at hand."),
     "judge": ("judge", "Judge responses that exist already."),
     "resume": ("resume", "Carry on where a run stopped; asks nothing twice."),
     "replay": ("replay", "The same run from recorded responses alone, without network."),

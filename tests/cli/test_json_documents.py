@@ -57,6 +57,7 @@ CASES = [
     ("study", "--list"),
     ("study", "best-of-n-figure2"),
     ("import inspect", f"{FIXTURES}/inspect --out i.parquet"),
+    ("init", "made.yaml --benchmark embedded"),
     (
         "judge",
         "r.jsonl --question q --response o --id i --gold g --judge sim/judge --reference e --yes --quiet --run-id j",

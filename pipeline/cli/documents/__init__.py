@@ -14,6 +14,7 @@ from pipeline.cli.documents.estimates import EstimatesDocument
 __all__ = ["DOCUMENTS", "document_schema"]
 
 DOCUMENTS: Mapping[str, Any] = {
+    "init": care.InitDocument,
     "run": EstimatesDocument,
     "judge": EstimatesDocument,
     "resume": EstimatesDocument,

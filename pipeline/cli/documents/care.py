@@ -198,6 +198,21 @@ class CachePruneDocument(Shape):
     """Of them removed: none without `--yes`."""
 
 
+class InitDocument(Shape):
+    """A configuration that was written."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["init"]
+    """The command."""
+    file: str | None
+    """Where it is; null where none is needed."""
+    key: str | None
+    """The environment variable that its models need; null where they are simulated."""
+    next: list[str]
+    """Commands that check, price and run it."""
+
+
 class ConfigCheckDocument(Shape):
     """A configuration that can be run."""
 
