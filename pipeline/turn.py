@@ -46,6 +46,9 @@ _END = re.compile(
 )
 
 
+_EOS = re.compile(r"<(?:EOS|BOS|PAD)_TOKEN>")  # Command R writes it between two tries at its last line
+
+
 def read_turn(text: str) -> Turn:
     """Thought and reply of a text.
 
@@ -115,6 +118,7 @@ def _own(text: str) -> str:
     """The reply up to its first turn marker; markers that open it are no end of it."""
     if "<" not in text and "[" not in text:
         return text
+    text = _EOS.sub("\n", text)
     opening = _OPENING.match(text)
     start = opening.end() if opening else 0
     for end in _END.finditer(text, start):

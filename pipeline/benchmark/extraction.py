@@ -1,211 +1,244 @@
-"""The final answer a reply commits to: the last ``Answer:`` line or box, and the choice it names."""
+"""The answer a reply commits to: of all places with evidence for one, the last that says something binds."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pipeline.benchmark.numbers import plain_text
+from pipeline.benchmark.choices import CONFLICT, choice_of
+from pipeline.benchmark.choices import choice_letter as choice_letter
+from pipeline.benchmark.commitments import Commitment, commitments, last_boxed, reply_body
+from pipeline.benchmark.confidences import strip_confidence
+from pipeline.benchmark.numbers import Number, names_number, parse_number
+from pipeline.benchmark.plain import normalize_text, unwrap
 
-__all__ = ["choice_letter", "final_answer", "last_boxed", "normalize_text", "strip_confidence", "unwrap"]
+__all__ = [
+    "NumericAnswer",
+    "choice_letter",
+    "chosen_letter",
+    "committed_text",
+    "final_answer",
+    "last_boxed",
+    "normalize_text",
+    "numeric_answer",
+    "strip_confidence",
+    "unwrap",
+]
 
-_CUES = (
-    r"answers?|final answer|antwort|r[ée]ponse|respuesta|risposta|resposta|antwoord|odpowied[źz]|cevap|svar|ответ"
-    r"|答案|答|回答|답|정답"
-)
-# Replies are hostile: no pattern below repeats something that can match the same text in two ways.
-_STRONG = re.compile(
-    rf"^[ \t>#*_\-•]*(?:(?:the|my|so|thus|therefore|hence|final|correct|best),?[ \t]{{1,4}}){{0,6}}"
-    rf"[*_]{{0,3}}(?:{_CUES})[*_]{{0,3}}[ \t]{{0,4}}(?:\((?:letter|number)\)[ \t]{{0,4}})?[*_]{{0,3}}[ \t]{{0,4}}"
-    rf"[:：=][*_]{{0,3}}(?P<content>[^\n]*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_INLINE = re.compile(
-    r"\b(?:answer|choice|option)[ \t]{0,4}[*_]{0,3}[ \t]{0,4}(?:[:：]|(?:is|would be|must be|should be)\b[:：]?)"
-    r"(?P<content>[^\n]*)",
+_EMPTY = frozenset({"", "...", "…", ".", "..", ":", "**", "$", "$$", "n.a."})
+_UNSURE = frozenset({"-", "–", "—", "?", "n/a"})
+_FIRM = frozenset({"line", "json", "table", "tag", "hash", "box", "sentence"})
+_RETRACTED = re.compile(
+    r"\b(?:wait|actually|no|hold on|hmm|oops|sorry|scratch that|correction|on (?:second thought|reflection)|i mean"
+    r"|i take (?:that|it) back|rather)\b",
     re.IGNORECASE,
 )
-_HASHES = re.compile(r"^[ \t]{0,8}####(?P<content>[^\n]+)$", re.MULTILINE)
-_CONFIDENCE = re.compile(
-    r"\bconfidence[*_]{0,3}[ \t]{0,4}(?:(?:level|score)[ \t]{0,4})?[*_]{0,3}[ \t]{0,4}[:：=].*", re.IGNORECASE
+_IS_RIGHT = re.compile(
+    r"\b(?:this|it|that|which) (?:is|would be|must be|corresponds to|matches) (?:option |choice )?[(\[][A-J][)\]]"
+    r"|(?<![\w'’])[(\[*]{0,3}([A-J])[)\]*]{0,3}\s{1,3}(?:is|must be|would be|seems|ist|est|es|é"
+    r"|è)\s{1,3}(?:clearly\s|definitely\s|therefore\s|indeed\s)?"
+    r"(?:the\s|la\s|die\s)?(?:\w{1,12}\s){0,2}?(?:right|correct|best|answer|choice|richtig|correct[ao]"
+    r"|bonne)\b[^\n.;]{0,80}"
 )
-_MARKS = " \t*_>#-•"
-_MAX_CUES = 100
-_NEXT_LINE_CHARS = 2_000
-_MAX_BOXES = 100
-_MAX_BOX_CHARS = 10_000
-_MAX_ANSWER_CHARS = 4_000
-_EMPTY = {"", "-", "–", "—", "?", "...", "…", "n/a"}
-_BECAUSE = re.compile(r"[,;]?\s*\b(?:because|since)\b.*$", re.IGNORECASE | re.DOTALL)
-_LETTER = "[A-J]"
+_CONCLUDES = re.compile(
+    r"^[\s>*_#\-•]{0,8}(?:so|thus|therefore|hence|in conclusion|consequently|finally|overall|in total|altogether"
+    r"|also|daher|somit|donc|ainsi|por lo tanto|por tanto|"
+    r"entonces|portanto|logo|assim|quindi|dunque|итак|следовательно|значит|所以|因此|故|综上|したがって|よって|따라서|그러므로|vậy"
+    r"|do đó"
+    r"|jadi|dolayısıyla|इसलिए|অতএব|لذلك|إذن|i(?:'d| would)? (?:go|choose|pick|select|say|think)|"
+    r"(?:the |final )?(?:result|solution|total|conclusion)|my (?:choice|pick|vote)|it(?:'s| is| must be))(?![^\W\d_])",
+    re.IGNORECASE,
+)
 
 
-def normalize_text(text: str) -> str:
-    """NFKC, every run of whitespace one space, invisible marks gone."""
-    text = unicodedata.normalize("NFKC", text)
-    text = "".join(char for char in text if unicodedata.category(char) != "Cf")
-    return " ".join(text.split())
+@dataclass(frozen=True, slots=True)
+class NumericAnswer:
+    """A number as it was read, and the text it was read from."""
 
-
-def strip_confidence(text: str) -> str:
-    """The reply without its ``Confidence: …`` lines, for eyes that must not see them."""
-    kept = []
-    for line in text.split("\n"):
-        stated = _CONFIDENCE.search(line)
-        if stated is None:
-            kept.append(line)
-        elif line[: stated.start()].strip(_MARKS):
-            kept.append(line[: stated.start()].rstrip(_MARKS))
-    return "\n".join(kept).rstrip()
-
-
-def last_boxed(text: str) -> tuple[int, str] | None:
-    r"""Position and content of the last complete ``\boxed{…}`` that is not inside another; braces are counted."""
-    found = None
-    for match in list(re.finditer(r"\\f?boxed[ \t]{0,4}\{", text))[-_MAX_BOXES:]:
-        if found is not None and match.start() < found[0] + len(found[1]):
-            continue
-        depth, index, last = 1, match.end(), match.end() + _MAX_BOX_CHARS
-        while index < min(len(text), last) and depth:
-            char = text[index]
-            if char == "\\":
-                index += 1
-            elif char == "{":
-                depth += 1
-            elif char == "}":
-                depth -= 1
-            index += 1
-        if depth == 0:
-            found = (match.start(), text[match.end() : index - 1])
-    return found
-
-
-def unwrap(content: str) -> str:
-    """An answer without emphasis, quotes, code marks, a box or a closing full stop around it."""
-    text = content.strip()
-    if len(text) > _MAX_ANSWER_CHARS:
-        return text
-    for _ in range(8):
-        before = text
-        box = last_boxed(text)
-        if box is not None:
-            text = box[1].strip()
-        text = re.sub(r"^(?:\*\*|__|`+|[*_])\s*(.*?)\s*(?:\*\*|__|`+|[*_])(?=[.\s]*$)", r"\1", text, flags=re.DOTALL)
-        text = text.strip(" \t\r\n*")
-        if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-            text = text[1:-1].strip()
-        if len(text) > 1 and (text[0], text[-1]) in (("“", "”"), ("<", ">")):
-            text = text[1:-1].strip()
-        if text == before:
-            break
-    return text
+    text: str
+    number: Number
 
 
 def final_answer(text: str) -> str | None:
-    r"""What the reply commits to as its answer, as written, or None.
+    """What the reply commits to as its answer, unwrapped, or None.
 
-    The last of all ``Answer: …`` lines and ``\boxed{…}`` counts; then ``#### …``; then ``the answer is …``; then a
-    reply that is a single short line is its own answer.
+    The last of all places that announce an answer and say one counts; a reply that is a single short line, or that
+    ends in a line which is nothing but an emphasised answer, needs no announcement.
     """
-    text = strip_confidence(text).strip()
-    if not text:
+    place = _text_place(text)
+    if place is None:
         return None
-    found: list[tuple[int, str]] = []
-    for match in list(_STRONG.finditer(text))[-_MAX_CUES:]:
-        content = match["content"].strip()
-        if not content.strip("*_ "):
-            content = _next_line(text, match.end())
-        if content:
-            found.append((match.start(), content))
-    box = last_boxed(text)
-    if box is not None:
-        found.append(box)
-    for pattern in (_HASHES, _INLINE):
-        if not found:
-            found = [(match.start(), match["content"]) for match in pattern.finditer(text) if match["content"].strip()]
-    if not found:
-        bare = "\n" not in text and len(text) <= 200 and not _STRONG.match(text)
-        return _committed(text) if bare else None
-    return _committed(max(found, key=lambda pair: pair[0])[1])
+    answer = unwrap(place.content)
+    return None if answer.casefold() in _UNSURE | _EMPTY else answer
 
 
-def _next_line(text: str, end: int) -> str:
-    for line in text[end : end + _NEXT_LINE_CHARS].lstrip("\n").split("\n")[:4]:
-        stripped = line.strip()
-        if stripped in ("", "$$", r"\[", r"\(", "```"):
+def committed_text(text: str) -> str | None:
+    """As :func:`final_answer`, but as written: markup, quotes and signs may belong to the answer."""
+    place = _text_place(text)
+    return None if place is None else place.content.strip()
+
+
+def _text_place(text: str) -> Commitment | None:
+    body = reply_body(text)
+    places = commitments(body)
+    for place in reversed([place for place in places if place.kind in _FIRM]):
+        if place.content.strip("*_ \t\"'“”").casefold() not in _EMPTY:
+            return place
+    announced = any(place.kind in _FIRM for place in places)
+    for place in reversed(places):
+        if place.kind == "alone" and not announced:
+            return place
+        if place.kind == "last" and re.fullmatch(r"(?:\*\*|__|\$\$?|`|\\\(|\\\[|>\s).{1,200}", place.content):
+            return place
+    return None
+
+
+def chosen_letter(text: str, choices: Sequence[str] | None) -> str | None:
+    """The letter that a reply commits to; None for none, or for two that it does not decide between."""
+    body = reply_body(text)
+    places = commitments(body)
+    firm = [place for place in places if place.kind in _FIRM]
+    soft = [place for place in places if place.kind in ("bare", "choose")]
+    soft += [
+        Commitment(match.start(), match[0], "choose") for match in _IS_RIGHT.finditer(body, max(0, len(body) - 8_000))
+    ]
+    soft.sort(key=lambda place: place.start)
+    last, at = _last_read(firm, choices)
+    if at >= 0 and _ABSTAINS.search(body, at):
+        last, at = None, len(body)
+    given_up = [place for place in firm if place.start > at and _NO_CHOICE.search(place.content[:80])]
+    if given_up:  # "the answer is not listed": what was said before it does not hold
+        last, at = CONFLICT, given_up[-1].start
+    later = [
+        place
+        for place in soft
+        if place.start > at and (at < 0 or given_up or _RETRACTED.search(body, max(0, place.start - 60), place.start))
+    ]
+    softly, soft_at = _last_read(later, choices)
+    if softly is not None and _ABSTAINS.search(body, soft_at):
+        return None
+    if softly is not None:
+        return None if softly == CONFLICT else softly
+    if last is not None or at >= 0:
+        return None if last == CONFLICT else last
+    return _unannounced_letter(body, places, choices)
+
+
+def _last_read(places: list[Commitment], choices: Sequence[str] | None) -> tuple[str | None, int]:
+    """The letter (or conflict) of the last place that names one, and where it stands."""
+    for place in reversed(places):
+        content = place.content
+        if content.strip("*_ \t").casefold() in _EMPTY:
             continue
-        return "" if _STRONG.match(line) else stripped
-    return ""
+        sentence = place.kind in ("sentence", "bare", "choose", "line")
+        read = _sentence_choice(content, choices) if sentence else choice_of(content, choices)
+        if place.kind in ("bare", "choose") and read == CONFLICT:
+            continue
+        if read is not None:
+            return read, place.start
+    return None, -1
 
 
-def _committed(content: str) -> str | None:
-    answer = unwrap(content)
-    return None if answer.casefold() in _EMPTY else answer
+_STOP = re.compile(r"(?<=[^\s.(])[.!?。！？](?=\s|$|[^\W\d_a-z])")
 
 
-def choice_letter(answer: str, choices: Sequence[str] | None) -> str | None:
-    """The letter of the choice that a final answer names, or None if it names none or two different ones.
+def _sentence_choice(content: str, choices: Sequence[str] | None) -> str | None:
+    """The choice that a line names: whole, or in its first sentence where more follows."""
+    if len(content) > 200 or _STOP.search(content.rstrip(" .。*_\"'")):
+        for stop in _STOP.finditer(content):
+            head, rest = content[: stop.start()], content[stop.end() :]
+            if len(head.strip("*_ ([")) == 1 and rest.strip():  # B. Paris
+                whole = choice_of(content, choices)
+                if whole is not None:
+                    return whole
+                return choice_of(head, choices)
+            read = choice_of(head, choices)
+            again = choice_of(rest, choices) if _RETRACTED.match(rest.lstrip(" *_")) else None
+            if again is not None:
+                return again
+            if read is not None:
+                return read
+            break
+    return choice_of(content, choices)
 
-    Args:
-        answer: as :func:`final_answer` gives it.
-        choices: texts of the choices; None for letters A to J without texts.
-    """
-    if len(answer) > _MAX_ANSWER_CHARS:
+
+def _unannounced_letter(body: str, places: list[Commitment], choices: Sequence[str] | None) -> str | None:
+    """The letter of a reply that calls nothing its answer: a short line, its last line, or the one choice it shows."""
+    shown = dict.fromkeys(match[1] for match in _SHOWN_CHOICE.finditer(body))
+    for place in reversed(places):
+        if place.kind not in ("alone", "last", "first"):
+            continue
+        content = place.content
+        plain = unwrap(content)
+        whole = choice_of(content, choices) if len(plain) <= 400 else None
+        if whole == CONFLICT:
+            return None
+        if whole is None:
+            continue
+        short = len(plain.strip("()[].: ")) <= 2
+        is_text = choices is not None and any(
+            plain.strip(" .").casefold() == str(choice).strip(" .").casefold() for choice in choices
+        )
+        if place.kind == "alone" or short or is_text or _CONCLUDES.match(content):
+            return whole
+    if len(shown) != 1 or choices is None:  # a reply that goes through the choices one by one has chosen none yet
         return None
-    count = len(choices) if choices is not None else 10
-    text = unwrap(normalize_text(plain_text(answer)))
-    by_text = _by_text(text, choices)
-    if by_text is not None:
-        return by_text
-    letter = _leading_letter(text, count)
-    if letter is None:
-        return None
-    if choices is not None and _names_another(text, letter, choices):
-        return None
-    return letter
+    lines = [line.strip() for line in body.split("\n") if _SHOWN_CHOICE.match(line)]
+    letter = next(iter(shown))
+    return letter if ord(letter) - 65 < len(choices) and _begins_with_own(lines[-1], letter, choices) else None
 
 
-def _key(text: str) -> str:
-    return normalize_text(plain_text(text)).casefold().strip(" .\"'")
-
-
-def _by_text(text: str, choices: Sequence[str] | None) -> str | None:
-    if choices is None:
-        return None
-    named = [k for k, choice in enumerate(choices) if _key(choice) == _key(text)]
-    return chr(ord("A") + named[0]) if len(named) == 1 and len(_key(text)) > 0 else None
-
-
-_ALONE = re.compile(r"[(\[{]*\s*([A-Ja-j])\s*[)\]}]*\s*[.:;]?$")
-_PREFIXED = re.compile(
-    rf"(?:the\s+)?(?:correct\s+|best\s+|right\s+)?(?:option|choice|answer|letter)\s*(?:is\s*)?:?\s*[(\[]?({_LETTER})\b[)\]]?",
+_SHOWN_CHOICE = re.compile(r"^[ \t>*_(\[-]{0,6}([A-J])[)\].:*_]{1,4}(?=\s|$)", re.MULTILINE)
+_ABSTAINS = re.compile(
+    r"\b(?:I|we) (?:cannot|can't|can’t|could not|am unable to|are unable to|am not able to) (?:provide|give"
+    r"|determine|answer|solve|choose)"
+    r" (?:an?|the|this|that|any)\b[^\n.]{0,40}?\b(?:answer|question|option)"
+    r"|\b(?:but|however|though|although),? (?:it|this|that) (?:option )?is not (?:the )?(?:exactly )?(?:correct"
+    r"|right)\b"
+    r"|\bthere is no correct (?:answer|option)\b",
     re.IGNORECASE,
 )
-_MARKED = re.compile(rf"[(\[]({_LETTER})[)\]]|^({_LETTER})\s*[).:\]](?=\s|$|[^\w])|^({_LETTER})\s*(?:[,;—]|-)\s")
-_ANY_MARKED = re.compile(
-    rf"[(\[]({_LETTER})[)\]]|(?<![\w'])({_LETTER})(?=\s*[).:\]])|(?:option|choice)\s+({_LETTER})\b"
+_NO_CHOICE = re.compile(
+    r"^[\s(\[*_]{0,6}(?:not (?:listed|provided|given|available|among|in the|present|clear|known|possible)"
+    r"|none of (?:the )?(?:options|choices|above options|given)|unknown|unclear|undetermined|i (?:do not|don't"
+    r"|don’t) know|cannot)",
+    re.IGNORECASE,
 )
-_JOINED = re.compile(rf"(?<![\w'])({_LETTER})\s*[)\]]?\s*(?:,|/|&|\+|\bor\b|\band\b)\s*[(\[]?({_LETTER})(?![\w'])")
-_SPACED = re.compile(rf"^{_LETTER}(?:\s+{_LETTER})+$")
 
 
-def _leading_letter(text: str, count: int) -> str | None:
-    text = _BECAUSE.sub("", text)
-    if _JOINED.search(text) or _SPACED.match(text):
-        return None
-    match = _ALONE.match(text) or _PREFIXED.match(text) or _MARKED.search(text)
-    if match is None:
-        return None
-    letter = next(group for group in match.groups() if group).upper()
-    marked = {group for found in _ANY_MARKED.finditer(text) for group in found.groups() if group}
-    if marked - {letter} or ord(letter) - ord("A") >= count:
-        return None
-    return None if re.search(r"\bnot\b|n't\b", text[: match.start() + 1], re.IGNORECASE) else letter
+def _begins_with_own(content: str, letter: str, choices: Sequence[str]) -> bool:
+    rest = re.sub(r"^[(\[*_]{0,4}[A-J][)\].:*_]{1,4}\s{0,4}", "", content)
+    return normalize_text(rest).casefold().startswith(normalize_text(choices[ord(letter) - 65]).casefold()[:200])
 
 
-def _names_another(text: str, letter: str, choices: Sequence[str]) -> bool:
-    """Whether the words after the letter are the text of another choice."""
-    rest = re.sub(rf"^.*?{letter}[)\]\s.:,—-]*", "", text, count=1)
-    named = [k for k, choice in enumerate(choices) if _key(choice) and _key(choice) == _key(rest)]
-    return bool(named) and ord(letter) - ord("A") not in named
+def numeric_answer(text: str, question: str = "") -> NumericAnswer | None:
+    """The number that a reply commits to; None for none, or where its last commitment is not one number."""
+    body = reply_body(text)
+    places = commitments(body)
+    for place in reversed([place for place in places if place.kind in _FIRM]):
+        content = place.content.strip()
+        if content.strip("*_ \t\"'").casefold() in _EMPTY:
+            continue
+        number = parse_number(content, comma=place.comma, question=question)
+        if number is None and place.kind != "sentence":
+            inner = unwrap(content)
+            number = parse_number(inner, comma=place.comma, question=question) if inner != content else None
+        if number is not None:
+            return NumericAnswer(unwrap(content), number)
+        if names_number(content) or (place.kind != "sentence" and re.search(r"\d", content)):
+            return None
+    for place in reversed(places):
+        if place.kind not in ("alone", "last", "first"):
+            continue
+        content = place.content
+        if place.kind == "alone" or _CONCLUDES.match(content) or not re.search(r"[^\W\d_]{2}", unwrap(content)):
+            number = parse_number(
+                re.sub(r"^\s*(?:the\s)?\w{1,12}\s?:\s", "", content) if place.kind == "alone" else content,
+                question=question,
+            )
+            if number is not None:
+                return NumericAnswer(unwrap(content), number)
+            if re.search(r"\d", content):
+                return None
+    return None

@@ -11,10 +11,11 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, cast
 
-from pipeline.benchmark.extraction import choice_letter, final_answer, normalize_text, unwrap
+from pipeline.benchmark.extraction import chosen_letter, committed_text, final_answer, numeric_answer
 from pipeline.benchmark.items import Item
 from pipeline.benchmark.math_grading import close_math_pool, math_equal, require_math_extra
-from pipeline.benchmark.numbers import numbers_equal, parse_number, plain_text
+from pipeline.benchmark.numbers import Number, numbers_equal, parse_number
+from pipeline.benchmark.texts import same_text
 from pipeline.errors import DataError
 
 __all__ = ["GRADINGS", "Grade", "Grader", "check_grading"]
@@ -62,14 +63,12 @@ class Grader:
 
     def answer(self, text: str, item: Item) -> str | None:
         """The final answer that a reply commits to, in the form this metric compares."""
-        found = final_answer(text)
-        if found is None:
-            return None
         if self.grading == "choice" or (item.choices is not None and self._function is not None):
-            return choice_letter(found, item.choices)
-        if self.grading in ("numeric", "squared_error") and parse_number(found) is None:
-            return None
-        return found
+            return chosen_letter(text, item.choices)
+        if self.grading in ("numeric", "squared_error"):
+            read = numeric_answer(text, item.question)
+            return None if read is None else read.text
+        return final_answer(text) or committed_text(text)
 
     def grade(self, text: str, item: Item) -> Grade:
         """φ of a reply.
@@ -83,30 +82,37 @@ class Grader:
         Raises:
             DataError: a metric of the user's own fails or does not give a finite number.
         """
+        if self.grading in ("numeric", "squared_error"):
+            return self._numeric(text, item)
         answer = self.answer(text, item)
         if item.gold is None:
             return Grade(answer, None, "missing_input")
         if self._function is not None:
             return Grade(answer, self._own(self._function, answer, item, text))
         if answer is None:
-            return Grade(None, None, "no_answer") if self.grading == "squared_error" else Grade(None, 0.0)
-        return Grade(answer, self._compare(answer, item.gold, item))
-
-    def _compare(self, answer: str, gold: str, item: Item) -> float:
-        if self.grading == "exact":
-            return float(_same_text(answer, gold))
+            return Grade(None, 0.0)
         if self.grading == "choice":
-            return float(answer == gold)
+            return Grade(answer, float(answer == item.gold))
         if self.grading == "math":
-            return float(math_equal(answer, gold))
-        given, wanted = parse_number(answer), parse_number(gold)
-        if given is None or wanted is None:
-            raise DataError(f"item {item.item_id!r}: the gold answer {gold[:40]!r} is not a number")
+            return Grade(answer, float(math_equal(answer, item.gold)))
+        return Grade(answer, float(same_text(committed_text(text) or answer, item.gold)))
+
+    def _numeric(self, text: str, item: Item) -> Grade:
+        read = numeric_answer(text, item.question)
+        answer = None if read is None else read.text
+        if item.gold is None:
+            return Grade(answer, None, "missing_input")
+        wanted = parse_number(item.gold)
+        if wanted is None:
+            raise DataError(f"item {item.item_id!r}: the gold answer {item.gold[:40]!r} is not a number")
+        if read is None:
+            return Grade(None, None, "no_answer") if self.grading == "squared_error" else Grade(None, 0.0)
+        given = read.number
         if self.grading == "squared_error":
-            return float((given.value - wanted.value) ** 2)
+            return Grade(answer, float((given.value - wanted.value) ** 2))
         if given.percent and not wanted.percent and _asks_percent(item.question):
-            wanted = type(wanted)(wanted.value, percent=True)
-        return float(numbers_equal(given, wanted, tolerance=self._tolerance))
+            wanted = Number(wanted.value, percent=True)
+        return Grade(answer, float(numbers_equal(given, wanted, tolerance=self._tolerance)))
 
     def _own(self, function: Callable[..., Any], answer: str | None, item: Item, text: str) -> float:
         arguments = (answer, item.gold, text)[: _arity(function)]
@@ -142,14 +148,6 @@ def check_grading(grading: str) -> None:
         require_math_extra()
     elif grading not in GRADINGS:
         raise DataError(f"grading {grading!r} is unknown; one of {', '.join(GRADINGS)} or 'python:module:function'")
-
-
-def _same_text(answer: str, gold: str) -> bool:
-    wanted = normalize_text(gold)
-    if len(answer) > 4 * len(gold) + 1_000:
-        return False
-    given = {normalize_text(text) for text in (answer, unwrap(answer), plain_text(answer))}
-    return wanted in given | {text.removesuffix(".").rstrip() for text in given}
 
 
 def _asks_percent(question: str) -> bool:

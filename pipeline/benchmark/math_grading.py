@@ -15,7 +15,8 @@ import threading
 from functools import lru_cache
 from typing import IO
 
-from pipeline.benchmark.numbers import numbers_equal, parse_number, plain_text
+from pipeline.benchmark.numbers import numbers_equal, parse_number
+from pipeline.benchmark.plain import plain_text
 from pipeline.errors import DataError
 
 __all__ = ["MathPool", "close_math_pool", "math_equal", "require_math_extra"]

@@ -1,0 +1,108 @@
+"""Where a reply states its confidence, in any language, on a line of its own or beside the answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.benchmark.languages import LANGUAGES
+
+__all__ = ["StatedConfidence", "stated_confidences", "strip_confidence"]
+
+_MARKS = " \t*_>#-•"
+_BEFORE = " \t*_>#-•|,;:.(–—[，；（。、"
+_PATTERN_PARTS = re.compile(r"\(\?:[^()]*\)|\[[^\]]*\]|\?")
+_ENGLISH = ("confident", "confianza", "confiance", "confiança", "fiducia", "confidenza", "уверенност")
+_LITERALS = [
+    word for language in LANGUAGES for word in _PATTERN_PARTS.sub("|", language.confidence).split("|") if len(word) > 1
+]
+_TRIGGERS = tuple(dict.fromkeys([*_LITERALS, *_ENGLISH]))
+_CONFIDENT = re.compile(
+    r"[(\[（]?[ \t]{0,2}(?:\b(?:and|with|i am|i'm|i’m|about|at|a|my)[ \t]){0,4}(?P<said>\d{1,3}(?:\.\d{1,2})?\s?(?:%"
+    r"|percent\b))"
+    r"[ \t]{0,2}(?:confident|confidence|sure|certain(?:ty)?)\b(?![ \t*_]{0,4}[:：=])(?:[ \t]{0,2}[)\]）])?",
+    re.IGNORECASE,
+)
+_TAIL = 20_000
+_PROSE = re.compile(r"[^\W\d_]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class StatedConfidence:
+    """One statement of a confidence.
+
+    Attributes:
+        start, end: where it stands.
+        said: what stands after the word for it.
+        alone: whether its line holds nothing else, or nothing else but an answer before it.
+    """
+
+    start: int
+    end: int
+    said: str
+    alone: bool
+
+
+@lru_cache(maxsize=1)
+def _pattern() -> re.Pattern[str]:
+    words = "|".join(language.confidence for language in LANGUAGES)
+    return re.compile(
+        rf"(?<![^\W\d_])(?:(?:my|overall|final|ma|mi|la|meine|niveau|nivel)[ \t]){{0,2}}[\"']?(?:{words})[\"']?"
+        r"(?:[ \t]{0,2}(?:\([^()\n]{0,30}\)|（[^（）\n]{0,30}）))?"
+        r"[*_]{0,3}[ \t]{0,4}(?:(?:level|score|rating|in (?:this|my) answer)[ \t]{0,4})?[*_]{0,3}[ \t\u00a0\u202f]{0,4}"
+        r"(?:[:：=＝]|(?:is|est|ist|es|é|è|是|为|は|은|는|là|adalah)(?=[^\n\d]{0,12}\d))[*_]{0,3}(?P<said>[^\n]*)",
+        re.IGNORECASE,
+    )
+
+
+def stated_confidences(text: str) -> list[StatedConfidence]:
+    """Every statement of a confidence, in order."""
+    lowered = text.lower()
+    if not any(word in lowered for word in _TRIGGERS):
+        return []
+    stated = []
+    for match in _pattern().finditer(text):
+        head = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        open_bracket = head.rstrip().endswith(("(", "[", "（"))
+        said, end = match["said"], match.end()
+        closing = re.search(r"[)\]）]", said) if open_bracket else None
+        if closing is not None:
+            said, end = said[: closing.start()], match.start("said") + closing.end()
+        elif '"' in match[0][: match.start("said") - match.start()]:  # a key of a JSON object
+            value = re.match(r"[^,}\]\n]{0,40}", said)
+            said = value[0] if value else said
+            end = match.start("said") + len(said)
+        alone = not head.strip(_MARKS) or head.rstrip(" \t*_")[-1:] in _BEFORE or not _PROSE.search(head[-20:])
+        stated.append(StatedConfidence(match.start(), end, said, alone))
+    if "confident" in lowered or "confidence" in lowered:
+        taken = [(one.start, one.end) for one in stated]
+        stated += [
+            StatedConfidence(match.start(), match.end(), match["said"], True)
+            for match in _CONFIDENT.finditer(text, max(0, len(text) - _TAIL))
+            if not any(start <= match.start() < end for start, end in taken)
+        ]
+        stated.sort(key=lambda one: one.start)
+    return stated
+
+
+def strip_confidence(text: str) -> str:
+    """The reply without its confidence, for eyes that must not see it and readers of answers."""
+    stated = stated_confidences(text)
+    if not stated:
+        return text.rstrip()
+    kept, position = [], 0
+    for one in stated:
+        if one.start < position:
+            continue
+        before = text[position : one.start]
+        line = before.rpartition("\n")[2]
+        kept.append(
+            before[: len(before) - len(line)] + (line.rstrip(_BEFORE.replace(".", "")) if line.strip(_MARKS) else "")
+        )
+        position = one.end
+        if not line.strip(_MARKS):  # its line goes with it
+            following = text[position : position + 1]
+            position += following == "\n"
+    kept.append(text[position:])
+    return "".join(kept).rstrip()
