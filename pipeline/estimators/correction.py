@@ -14,6 +14,8 @@ from pipeline.estimators import control_variate as cv
 from pipeline.estimators.checks import check_matrix, check_vector
 from pipeline.estimators.clusters import cluster_index
 from pipeline.estimators.means import mean_and_variance
+from pipeline.estimators.sampling import LabelDraw, labeled_clusters
+from pipeline.estimators.validation import check_probabilities
 
 __all__ = [
     "DEFAULT_SEED",
@@ -24,11 +26,15 @@ __all__ = [
     "check_power",
     "contrast_of",
     "correct",
+    "covered",
+    "labels_draw",
     "other_targets",
+    "pool_spread",
     "variance_reduction",
 ]
 
 FloatArray = NDArray[np.float64]
+Target: TypeAlias = Literal["pool", "population"]
 Power: TypeAlias = float | Literal["tuned", "loo", "cross-fit", "pooled"]
 POWER_RULES = ("tuned", "loo", "cross-fit", "pooled")
 DEFAULT_SEED = 20260
@@ -49,7 +55,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What the correction needs to know besides outcome and contrasts."""
+    """What the correction needs to know besides outcome and contrasts; ``draw`` where labels have unequal chances."""
 
     power: Power
     power_from: tuple[tuple[FloatArray, FloatArray], ...]
@@ -57,6 +63,48 @@ class Design:
     folds: int
     fpc: float
     rng: np.random.Generator
+    draw: LabelDraw | None = None
+
+    def mean(self, values: FloatArray) -> tuple[float, float, float]:
+        """Mean of (N,) values as the draw weighs them, its variance about the target, degrees of freedom."""
+        if self.draw is None:
+            value, variance, df = mean_and_variance(values, self.clusters)
+            return value, variance * self.fpc, df
+        value, influence = self.draw.plain(values)
+        return value, self.draw.variance(influence, finite=self.fpc < 1.0), self.draw.freedom
+
+
+def labels_draw(
+    chances: ArrayLike | None, clusters: ArrayLike | None, n: int, pool_size: int | None
+) -> LabelDraw | None:
+    """The draw of N labels with unequal chances (N,); None where no chances are given."""
+    values = check_probabilities(chances, n)
+    if values is None:
+        return None
+    groups = None if clusters is None else labeled_clusters(clusters, np.ones(n, dtype=np.bool_))
+    weights = 1.0 / values
+    return LabelDraw(weights / weights.sum(), 1.0 - values, np.ones(n), None, groups, pool_size or n)
+
+
+def covered(target: str | None, pool_size: int | None) -> Target:
+    """What an interval is about: the pool's own mean where a pool is given, unless asked otherwise."""
+    if target not in (None, "pool", "population"):
+        raise ValueError(f"target must be 'pool' or 'population', got {target!r}")
+    if target == "pool" and pool_size is None:
+        raise ValueError("target='pool' needs the pool's predictions (pool_tau)")
+    return "pool" if pool_size is not None and target != "population" else "population"
+
+
+def pool_spread(outcome: FloatArray, design: Design, pool_size: int | None, target: Target) -> float:
+    """(s²/F)·d: what the variance about a population has from the pool being a sample of it; 0 about the pool."""
+    if pool_size is None or target == "pool" or len(outcome) < 2:
+        return 0.0
+    if design.draw is not None:
+        _, influence = design.draw.plain(outcome)
+        weights = design.draw.shares
+        spread = float(weights @ (outcome - weights @ outcome) ** 2) / max(1.0 - float(weights @ weights), 0.05)
+        return spread / pool_size * design.draw.design_effect(influence, weights)
+    return mean_and_variance(outcome, design.clusters)[1] * len(outcome) / pool_size
 
 
 def check_power(power: Power, power_from: object) -> None:
@@ -98,6 +146,9 @@ def _tuned(outcome: FloatArray, contrasts: FloatArray, design: Design) -> Correc
     if n < 2 + contrasts.shape[1] and slope.rank > 0:
         raise ValueError(f"power 'tuned' needs at least {2 + contrasts.shape[1]} items, got {n}; use a number")
     psi = outcome - contrasts @ slope.power
+    if design.draw is not None:
+        value, variance, df = design.mean(psi)
+        return Corrected(psi, value, _root(variance), df, slope.power, slope.power_se)
     df = float(n - 1 - slope.rank)
     if design.clusters is not None:
         scores = slope.residual * slope.weights
@@ -133,9 +184,12 @@ def correct(outcome: FloatArray, contrasts: FloatArray, design: Design) -> Corre
         return _tuned(outcome, contrasts, design)
     powers, power_se = _powers(outcome, contrasts, design)
     psi = outcome - np.sum(powers * contrasts, axis=1)
-    value, variance, df = mean_and_variance(psi, design.clusters)
-    se = math.sqrt(variance * design.fpc) if variance >= 0.0 else math.nan
-    return Corrected(psi, value, se, df, powers.mean(axis=0), power_se)
+    value, variance, df = design.mean(psi)
+    return Corrected(psi, value, _root(variance), df, powers.mean(axis=0), power_se)
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(variance) if variance >= 0.0 else math.nan
 
 
 def contrast_of(tau: FloatArray, pool_tau: ArrayLike | None, name: str) -> tuple[FloatArray, int | None]:
@@ -159,5 +213,8 @@ def variance_reduction(
         return dict.fromkeys(names, math.nan)
     ratio = (fit.se / naive_se) ** 2
     groups, count = _groups(len(outcome), design.clusters)
-    low, high = cv.bootstrap_variance_ratio(fit.psi, outcome, groups, count, level, design.rng)
+    psi, phi = fit.psi, outcome
+    if design.draw is not None:
+        psi, phi = (design.draw.plain(values)[1] * len(outcome) for values in (psi, phi))
+    low, high = cv.bootstrap_variance_ratio(psi, phi, groups, count, level, design.rng)
     return dict(zip(names, (1.0 - ratio, 1.0 - ratio * high, 1.0 - ratio * low), strict=True))

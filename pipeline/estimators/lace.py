@@ -23,6 +23,7 @@ from pipeline.estimators.lace_interval import (
 from pipeline.estimators.lace_pool import PoolMoments, pool_moments
 from pipeline.estimators.localities import Locality, ProfileAxis, resolve_axis
 from pipeline.estimators.results import Profile
+from pipeline.estimators.sampling import labeled_clusters
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import (
     check_outcome,
@@ -52,6 +53,7 @@ class ProfileProblem:
         inclusion: (M,) label inclusion probabilities, or None.
         draw_p: p-value of the hypothesis that the labels are a random part of the pool on z.
         prepared: the signals on both scales of the adaptive rule, where the caller had them ready.
+        clusters: (n,) codes of the labels' clusters, or None.
     """
 
     axis: ProfileAxis
@@ -61,13 +63,14 @@ class ProfileProblem:
     inclusion: FloatArray | None
     draw_p: float
     prepared: PreparedSignals | None = None
+    clusters: NDArray[np.intp] | None = None
 
     def sample(self, centre: FloatArray, scale: FloatArray | float = 1.0) -> LabeledSample:
         """The labeled items with signals (S − centre)/scale."""
         rows = np.flatnonzero(self.labeled)
         picked = (self.signals[rows] - centre) / scale
         inclusion = None if self.inclusion is None else self.inclusion[rows]
-        return LabeledSample(self.axis.z[rows], self.y[rows], picked, inclusion, len(self.labeled))
+        return LabeledSample(self.axis.z[rows], self.y[rows], picked, inclusion, len(self.labeled), self.clusters)
 
 
 def pose_problem(
@@ -79,6 +82,7 @@ def pose_problem(
     locality: Locality | Sequence[Locality] | None,
     inclusion_probabilities: ArrayLike | None,
     *,
+    clusters: ArrayLike | None = None,
     check_draw: bool = True,
 ) -> ProfileProblem:
     """Check the arrays against each other and warn where the labels do not look drawn at random."""
@@ -94,7 +98,8 @@ def pose_problem(
         draw_p = labels_differ_on_profile(axis.z, mask, tuple(known is not None for known in axis.levels))
         warn_if_labels_not_random(draw_p)
     prepared = signals if isinstance(signals, PreparedSignals) else None
-    return ProfileProblem(axis, values, outcome, mask, inclusion, draw_p, prepared)
+    groups = None if clusters is None else labeled_clusters(clusters, mask)
+    return ProfileProblem(axis, values, outcome, mask, inclusion, draw_p, prepared, groups)
 
 
 def lace_profile(
@@ -117,6 +122,7 @@ def lace_profile(
     interval: Interval = "auto",
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Profile:
     """Conditional mean of an outcome along a profile, with cheap signals as local control variates.
 
@@ -146,6 +152,7 @@ def lace_profile(
         interval: "t", "wilson" or "auto" (t with Wilson's where labels in reach agree or are few).
         level: pointwise coverage in (0, 1).
         inclusion_probabilities: (M,) in (0, 1], the chance each item had of being labeled; None means equal.
+        clusters: (M,) labels of groups that were sampled together; intervals then count clusters, not items.
 
     Returns:
         Profile. ``diagnostics`` name the interval and the verdict (signals help, neutral, hurt) per point.
@@ -155,7 +162,7 @@ def lace_profile(
     """
     check_options(target, interval, empty, ridge)
     check_level(level)
-    problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities)
+    problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities, clusters=clusters)
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize,
         coefficients=coefficients, adapt=adapt, learner=learner, rng=rng, empty=empty,
@@ -319,5 +326,5 @@ def fit_all_points(
         )
         parts.append(summarise(sample, fit))
         if keep_influence:
-            influence.append(fit.linear * fit.residual / np.sqrt(1.0 - fit.leverage))
+            influence.append(sample.sums(fit.linear * fit.residual / np.sqrt(1.0 - fit.leverage)))
     return join_summaries(parts), np.concatenate(influence) if keep_influence else None

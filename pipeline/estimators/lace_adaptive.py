@@ -91,7 +91,7 @@ def adaptive_profile(
         parts.append(summarise_average(sample, points.weights, fit, left_out))
         omegas.append(fit.weight)
         if keep_influence:
-            influence.append(fit.linear * fit.error)
+            influence.append(sample.sums(fit.linear * fit.error))
     summary = join_summaries(parts)
     facts: dict[str, Any] = {"label_draw_p": problem.draw_p, "learner": learner, "locality": axis.names}
     if empty == "pooled":
@@ -190,10 +190,11 @@ def summarise_average(sample: LabeledSample, weights: FloatArray, fit: AveragedF
     reached = square > 0.0
     n_effective = np.where(reached, 1.0 / np.where(reached, square, 1.0), 0.0)
     naive = weights @ sample.y
-    variance = np.vecdot((fit.linear * fit.error) ** 2, sample.unsampled)
-    plain = np.vecdot((weights * left_out.error[0]) ** 2, sample.unsampled)
+    kept = np.sqrt(sample.unsampled)
+    variance = sample.variance(fit.linear * fit.error * kept)
+    plain = sample.variance(weights * left_out.error[0] * kept)
     variance += plain / np.maximum(n_effective, 1.0)
-    share = fit.linear**2 / (1.0 - fit.leverage)
+    share = sample.sums(fit.linear**2 / (1.0 - fit.leverage))
     share_square = np.vecdot(share, share)
     df = np.where(share_square > 0.0, share.sum(axis=1) ** 2 / np.where(share_square > 0.0, share_square, 1.0), 0.0)
     left = np.vecdot(weights, fit.error**2)
@@ -210,7 +211,7 @@ def summarise_average(sample: LabeledSample, weights: FloatArray, fit: AveragedF
     return PointSummary(
         shown(value), shown(naive), beta, shown(variance), spread, shown(np.maximum(df - 1.0, 2.0)), n_effective,
         shown(ratio), shown(r2), labels_agree(weights, sample.y),
-        np.vecdot(fit.linear**2, sample.unsampled),
+        np.vecdot(fit.linear**2, sample.unsampled), sample.design_effect(weights, sample.y - naive[:, None]),
     )  # fmt: skip
 
 
@@ -243,7 +244,7 @@ def finish(
 
 def _steadied(summary: PointSummary) -> tuple[PointSummary, FloatArray]:
     """V ← max{V, fΣc²·(νs² + 4σ²)/(ν + 4)} with σ² common to the points, and ν + 4 degrees of freedom."""
-    freedom = np.maximum(summary.n_effective - 1.0, 0.0)
+    freedom = np.maximum(summary.independent - 1.0, 0.0)
     noise = summary.noise
     local = np.where(noise > 0.0, summary.variance / np.where(noise > 0.0, noise, 1.0), 0.0)
     known = np.isfinite(summary.variance) & (summary.n_effective > 0.0)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, fit_profile, pose_problem
@@ -42,6 +42,7 @@ def lace_profile_band(
     interval: Interval = "auto",
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Profile:
     """A profile whose intervals cover the whole curve at once with probability ``level``.
 
@@ -62,7 +63,7 @@ def lace_profile_band(
     if draws < 100:
         raise ValueError(f"draws must be at least 100, got {draws}")
     generator = np.random.default_rng(rng)
-    problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities)
+    problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities, clusters=clusters)
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize, adapt=adapt,
         learner=learner, rng=generator if learner or ridge == "cv" else None, keep_influence=True,
@@ -83,7 +84,8 @@ def pointwise_level(
     """The pointwise level whose normal intervals cover all points at once with probability ``level``.
 
     Args:
-        influence: (G, n) influence values; rows without variation (or not finite) are left out.
+        influence: (G, n) influence values (sums over clusters). A point that has no variation (all its labels agree)
+            is not in the simulation: it is paid for by Bonferroni. Points that are not finite have no interval.
         level: simultaneous coverage.
         rng: source of the multipliers.
         draws: bootstrap draws.
@@ -92,9 +94,12 @@ def pointwise_level(
         (pointwise level in (0, 1), critical value).
     """
     scale = np.sqrt(np.vecdot(influence, influence))
-    used = np.isfinite(scale) & (scale > 0.0)
+    finite = np.isfinite(scale)
+    used = finite & (scale > 1e-9 * scale[finite].max(initial=0.0))
+    silent = int((finite & ~used).sum())
     if not used.any():
-        return level, 0.0
+        alone = 1.0 - (1.0 - level) / max(silent, 1)
+        return alone, -float(ndtri((1.0 - alone) / 2.0))
     standard: FloatArray = influence[used] / scale[used, None]
     largest = np.empty(draws)
     size = max(1, _BATCH // standard.shape[1])
@@ -103,4 +108,7 @@ def pointwise_level(
         multipliers = rng.standard_normal((stop - start, standard.shape[1]))
         largest[start:stop] = np.abs(multipliers @ standard.T).max(axis=1)
     critical = float(np.quantile(largest, level))
+    if silent:  # alone each would fail with 1 − level; together with the others all must fail with no more than that
+        alpha, room = 2.0 * float(ndtr(-critical)), 1.0 - level
+        critical = -float(ndtri(room / (silent + room / alpha) / 2.0))
     return min(max(float(2.0 * ndtr(critical) - 1.0), level), 1.0 - 1e-12), critical

@@ -27,6 +27,7 @@ class LabeledSample:
         signals: (n, K) signals on the scale and centre of the pool moments.
         inclusion: (n,) label inclusion probabilities, or None for equal ones.
         rows: M, the number of pool items.
+        clusters: (n,) codes of groups that were sampled together, or None.
     """
 
     z: FloatArray
@@ -34,6 +35,7 @@ class LabeledSample:
     signals: FloatArray
     inclusion: FloatArray | None
     rows: int
+    clusters: NDArray[np.intp] | None = None
 
     @property
     def complete(self) -> bool:
@@ -46,6 +48,32 @@ class LabeledSample:
         if self.inclusion is None:
             return np.full(len(self.y), 1.0 - len(self.y) / self.rows)
         return 1.0 - self.inclusion
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """(g, C) sums of (g, n) values over clusters; the values themselves without clusters."""
+        if self.clusters is None:
+            return values
+        member = np.zeros((len(self.y), int(self.clusters.max()) + 1))
+        member[np.arange(len(self.y)), self.clusters] = 1.0
+        return values @ member
+
+    def variance(self, influence: FloatArray) -> FloatArray:
+        """(g,) variance of Σ_i of independent influence values (g, n), whole clusters times C/(C − 1)."""
+        sums = self.sums(influence)
+        total = np.vecdot(sums, sums)
+        if self.clusters is None:
+            return np.asarray(total)
+        count = np.count_nonzero(sums, axis=1)
+        return np.asarray(total * count / np.maximum(count - 1, 1))
+
+    def design_effect(self, weights: FloatArray, centred: FloatArray) -> FloatArray:
+        """(g,) variance of the local mean of the labels with its clusters over the same without; 1 without clusters."""
+        if self.clusters is None:
+            return np.ones(len(weights))
+        plain = weights * centred
+        square = np.vecdot(weights, weights)
+        alone = np.vecdot(plain, plain) / np.maximum(1.0 - square, 0.05)
+        return np.where(alone > 0.0, self.variance(plain) / np.where(alone > 0.0, alone, 1.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

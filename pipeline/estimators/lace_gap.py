@@ -44,6 +44,7 @@ def lace_gap(
     interval: Interval = "auto",
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Profile:
     """Δ̂(z) = D̄_L(z) − β̂(z)'{H̄_L(z) − H̄_T(z)} with D = Y_a − Y_b and H = (S_a, S_b, S_a − S_b[, pairwise]).
 
@@ -56,7 +57,7 @@ def lace_gap(
         pairwise: (M, P) or (M,) signals of the pair itself.
         labeled: (M,) booleans; None means where both outcomes are finite.
         at, locality, ridge, coefficient_locality, standardize, adapt, rng, empty, target, level,
-            inclusion_probabilities: as in ``lace_profile``.
+            inclusion_probabilities, clusters: as in ``lace_profile``.
         learner: as in ``lace_profile``; a difference of right and wrong answers takes three values, so that
             "logistic" is refused unless every difference is 0 or 1.
         interval: "auto" or "t"; a difference has no Wilson interval.
@@ -79,7 +80,7 @@ def lace_gap(
     first, rows = check_outcome(first, mask)
     second, _ = check_outcome(second, rows)
     features = gap_signals(signals_a, signals_b, pairwise)
-    problem = pose_problem(z, first - second, features, rows, at, locality, inclusion_probabilities)
+    problem = pose_problem(z, first - second, features, rows, at, locality, inclusion_probabilities, clusters=clusters)
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize, adapt=adapt,
         learner=learner, rng=rng, empty=empty, binary=False,

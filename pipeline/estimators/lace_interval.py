@@ -36,6 +36,7 @@ class PointSummary:
         raw_r2, r2: local R² as fitted, and adjusted (the adaptive rule keeps its variance ratio in the first).
         agree: whether all labels in reach are equal.
         noise: Σ f c², the variance per unit of error variance.
+        design: design effect of clusters on the local labeled mean, 1 without.
     """
 
     value: FloatArray
@@ -49,6 +50,12 @@ class PointSummary:
     r2: FloatArray
     agree: NDArray[np.bool_]
     noise: FloatArray
+    design: FloatArray
+
+    @property
+    def independent(self) -> FloatArray:
+        """(g,) effective number of independent labels: n_eff over the design effect, at least 1 and at most n_eff."""
+        return np.minimum(np.maximum(self.n_effective / self.design, 1.0), self.n_effective)
 
 
 def join_summaries(parts: list[PointSummary]) -> PointSummary:
@@ -66,8 +73,11 @@ def summarise(sample: LabeledSample, fit: LocalFit) -> PointSummary:
     reached = square > 0.0
     n_effective = np.where(reached, 1.0 / np.where(reached, square, 1.0), 0.0)
     share = fit.linear**2 / (1.0 - fit.leverage) * sample.unsampled
-    variance = np.vecdot(share, fit.residual**2)
-    df = _degrees(share if not sample.complete else fit.weights**2 / (1.0 - np.minimum(fit.weights, 0.95)))
+    if sample.clusters is None:
+        variance = np.vecdot(share, fit.residual**2)
+    else:
+        variance = sample.variance(np.sqrt(share) * np.sign(fit.linear) * fit.residual)
+    df = _degrees(sample.sums(share if not sample.complete else fit.weights**2 / (1.0 - np.minimum(fit.weights, 0.95))))
     spread = outcome_spread(fit.weights, fit.centred, n_effective)
     total = np.vecdot(fit.weights, fit.centred**2)
     left = np.vecdot(fit.weights, fit.residual**2)
@@ -79,7 +89,8 @@ def summarise(sample: LabeledSample, fit: LocalFit) -> PointSummary:
     beta = np.where(reached[:, None], fit.beta, np.nan)
     agree = labels_agree(fit.weights, sample.y)
     noise = np.vecdot(fit.linear**2, sample.unsampled)
-    return PointSummary(value, naive, beta, variance, spread, df, n_effective, raw, adjusted, agree, noise)
+    design = sample.design_effect(fit.weights, fit.centred)
+    return PointSummary(value, naive, beta, variance, spread, df, n_effective, raw, adjusted, agree, noise, design)
 
 
 def _degrees(share: FloatArray) -> FloatArray:
@@ -157,7 +168,7 @@ class FittedProfile:
         summary, sample = self.summary, self.sample
         variance = summary.variance
         if target == "population":
-            variance = variance + superpopulation_term(self.square, summary.spread)
+            variance = variance + superpopulation_term(self.square, summary.spread * summary.design)
         low, high, kinds = point_intervals(summary, variance, self.df, sample, self.binary, target, interval, level)
         unlabeled = 1.0 - len(sample.y) / sample.rows
         gain = 1.0 / (1.0 - unlabeled * np.minimum(summary.r2, 1.0 - 1e-12))
@@ -192,9 +203,9 @@ class FittedProfile:
         """(G,) labels of the plain local mean with the same standard error."""
         summary, sample = self.summary, self.sample
         with np.errstate(divide="ignore", invalid="ignore"):
-            plain = summary.spread / summary.n_effective
+            spread = summary.spread * summary.design
             kept = float(sample.unsampled.mean())
-            total = kept * plain + (summary.spread * self.square if target == "population" else 0.0)
+            total = kept * spread / summary.n_effective + (spread * self.square if target == "population" else 0.0)
             ratio = total / variance
             size = 1.0 / self.square
         entries = zip(ratio.tolist(), summary.n_effective.tolist(), size.tolist(), strict=True)
@@ -225,7 +236,7 @@ def point_intervals(
         raise ValueError("interval='wilson' needs outcomes that are all 0 or 1; use 'auto' or 't'")
     if use_wilson.any():
         share = np.clip(summary.naive[use_wilson], 0.0, 1.0)
-        lower, upper = wilson_interval(share, summary.n_effective[use_wilson], normal_quantile(level))
+        lower, upper = wilson_interval(share, summary.independent[use_wilson], normal_quantile(level))
         point = np.clip(summary.value[use_wilson], 0.0, 1.0)
         low[use_wilson], high[use_wilson] = np.minimum(lower, point), np.maximum(upper, point)
     found = np.isfinite(summary.value)
@@ -235,6 +246,6 @@ def point_intervals(
 
 def needs_wilson(summary: PointSummary) -> NDArray[np.bool_]:
     """Where the labels in reach all agree, are few (n_eff < 8), or hold fewer than 2 of the rarer outcome."""
-    naive, count = summary.naive, summary.n_effective
+    naive, count = summary.naive, summary.independent
     with np.errstate(invalid="ignore"):
         return np.asarray(summary.agree | (count < 8.0 - _TIE) | (count * np.minimum(naive, 1.0 - naive) < 2.0 - _TIE))

@@ -16,7 +16,13 @@ _STEPS = 60
 _TOLERANCE = 1e-10
 
 
-def fit_logistic(covariates: FloatArray, y: FloatArray, C: float, rows: NDArray[np.bool_] | None = None) -> FloatArray:
+def fit_logistic(
+    covariates: FloatArray,
+    y: FloatArray,
+    C: float,
+    rows: NDArray[np.bool_] | None = None,
+    weights: FloatArray | None = None,
+) -> FloatArray:
     """Coefficients of F fits on subsets of the same data, all at once.
 
     Written here so that the quick paths need no scikit-learn: the problem is smooth, strictly convex and small.
@@ -26,6 +32,7 @@ def fit_logistic(covariates: FloatArray, y: FloatArray, C: float, rows: NDArray[
         y: (n,) zeros and ones.
         C: weight of the loss against the penalty, > 0.
         rows: (F, n) training rows of each fit; None means one fit on all rows.
+        weights: (n,) positive weights of the rows in the loss, about 1; None means equal.
 
     Returns:
         (F, 1 + p): intercept, then slopes. A fit whose training outcomes are all equal predicts that constant:
@@ -34,6 +41,7 @@ def fit_logistic(covariates: FloatArray, y: FloatArray, C: float, rows: NDArray[
     use = np.ones((1, len(y)), dtype=bool) if rows is None else rows
     design = np.concatenate([np.ones((len(y), 1)), covariates], axis=1)
     count = use.sum(axis=1)
+    mass = use if weights is None else use * weights
     share = np.where(use, y, 0.0).sum(axis=1) / np.maximum(count, 1)
     varied = (share > 0.0) & (share < 1.0)
     found = np.zeros((len(use), design.shape[1]))
@@ -41,7 +49,7 @@ def fit_logistic(covariates: FloatArray, y: FloatArray, C: float, rows: NDArray[
     if varied.any():
         start = np.zeros((int(varied.sum()), design.shape[1]))
         start[:, 0] = logit(share[varied])
-        found[varied] = _newton(design, y, C, use[varied].astype(np.float64), start)
+        found[varied] = _newton(design, y, C, mass[varied].astype(np.float64), start)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,14 @@ from pipeline.estimators.correction import (
     Corrected,
     Design,
     Power,
+    Target,
     check_power,
     contrast_of,
     correct,
+    covered,
+    labels_draw,
     other_targets,
+    pool_spread,
     variance_reduction,
 )
 from pipeline.estimators.intervals import check_level
@@ -45,6 +50,8 @@ def one_step_mean(
     rng: np.random.Generator | int | None = None,
     level: float = 0.95,
     interval: Interval = "auto",
+    inclusion_probabilities: ArrayLike | None = None,
+    target: Target | None = None,
 ) -> Estimate:
     """The one-step (efficient influence function) estimate of E φ(Y, G), equations 3.1 and 3.5 with a power λ.
 
@@ -70,6 +77,10 @@ def one_step_mean(
         rng: generator or seed of folds and bootstrap; None is ``default_rng(20260)``.
         level: nominal coverage.
         interval: ``auto`` is Wilson's at n_eff = s²_φ/SE² where every outcome is 0 or 1, else Student's t.
+        inclusion_probabilities: (N,) chance in (0, 1] of each of these items to be labeled: θ̂ = Σ w_i ψ_i with
+            w ∝ 1/chance. None means equal.
+        target: with ``pool_tau``, "pool" (these F items, the default) or "population" (items like these):
+            SE² then grows by s²/F.
 
     Returns:
         Estimate; its diagnostics hold naive_value, naive_se (of the same target), power (mean λ), power_se,
@@ -88,6 +99,7 @@ def one_step_mean(
     check_power(power, power_from)
     contrast, pool_size = contrast_of(draws, pool_tau, "pool_tau")
     n = len(outcome)
+    about = covered(target, pool_size)
     design = Design(
         power=power,
         power_from=other_targets(power_from, pool_size is not None) if power == "pooled" else (),
@@ -95,13 +107,18 @@ def one_step_mean(
         folds=folds,
         fpc=1.0 - n / pool_size if pool_size else 1.0,
         rng=np.random.default_rng(DEFAULT_SEED if rng is None else rng),
+        draw=labels_draw(inclusion_probabilities, clusters, n, pool_size),
     )
     fit = correct(outcome, contrast[:, None], design)
-    naive_value, naive_variance, _ = mean_and_variance(outcome, clusters)
-    naive_se = math.sqrt(naive_variance * design.fpc) if naive_variance >= 0.0 else math.nan
+    naive_value, naive_variance, _ = design.mean(outcome)
+    rest = pool_spread(outcome, design, pool_size, about)
+    naive_se = math.sqrt(naive_variance + rest) if naive_variance >= 0.0 else math.nan
     phi_variance = sample_variance(outcome)
     if design.fpc == 0.0:
         fit = Corrected(outcome, naive_value, 0.0, fit.df, fit.power, fit.power_se)
+    if rest > 0.0:
+        fit = replace(fit, se=math.hypot(fit.se, math.sqrt(rest)))
+    if design.fpc == 0.0 and about == "pool":
         low, high, n_effective = naive_value, naive_value, math.inf
     else:
         low, high, n_effective = interval_of_mean(
@@ -119,7 +136,7 @@ def one_step_mean(
         "power_rule": power if isinstance(power, str) else "fixed",
         "tuned_power": float(tuned.power[0]),
         "tuned_power_se": float(tuned.power_se[0]),
-        "target": "population" if pool_size is None else "pool",
+        "target": about,
         "pool_size": pool_size,
         "draws": draws.shape[1] - 1,
         "phi_variance": phi_variance,
@@ -131,9 +148,9 @@ def one_step_mean(
         diagnostics["clusters"] = cluster_index(clusters, n)[1]
     estimate = Estimate(
         fit.value, fit.se, low, high, float(level), n, "one_step", diagnostics,
-        target="population" if pool_size is None else "pool", pool_size=pool_size, df=fit.df, interval=kind,
+        target=about, pool_size=pool_size, df=fit.df, interval=kind,
         outcome_variance=phi_variance, naive_value=naive_value, naive_se=naive_se, binary=is_binary(outcome),
-        design_effect=naive_variance * n / phi_variance if phi_variance > 0.0 else 1.0,
+        design_effect=mean_and_variance(outcome, clusters)[1] * n / phi_variance if phi_variance > 0.0 else 1.0,
     )  # fmt: skip
     return with_worth(estimate)
 

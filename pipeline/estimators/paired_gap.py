@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +15,14 @@ from pipeline.estimators.correction import (
     DEFAULT_SEED,
     Design,
     Power,
+    Target,
     check_power,
     contrast_of,
     correct,
+    covered,
+    labels_draw,
     other_targets,
+    pool_spread,
     variance_reduction,
 )
 from pipeline.estimators.intervals import check_level, t_interval
@@ -71,6 +76,8 @@ def mean_gap(
     rng: np.random.Generator | int | None = None,
     level: float = 0.95,
     interval: Literal["auto", "t"] = "auto",
+    inclusion_probabilities: ArrayLike | None = None,
+    target: Target | None = None,
 ) -> Estimate:
     """The paired gap E φ_a − E φ_b on shared items: mean of φ_a − φ_b − λ_a D_a + λ_b D_b, Student's t interval.
 
@@ -82,7 +89,7 @@ def mean_gap(
         phi_a, phi_b: (N,) outcomes of the same items in the same order.
         tau_a, tau_b: (N, M + 1) predictions.
         pool_tau_a, pool_tau_b: (F, M + 1) predictions for the same pool.
-        power, power_from, clusters, folds, rng, level: as in :func:`one_step_mean`.
+        power, power_from, clusters, folds, rng, level, inclusion_probabilities, target: as in :func:`one_step_mean`.
         interval: "auto" or "t"; a difference has no Wilson interval.
 
     Returns:
@@ -100,6 +107,7 @@ def mean_gap(
     check_power(power, power_from)
     n, difference = len(a), a - b
     contrasts, pool_size = _gap_contrasts(n, tau_a, tau_b, pool_tau_a, pool_tau_b)
+    about = covered(target, pool_size)
     design = Design(
         power=power,
         power_from=other_targets(power_from, pool_size is not None) if power == "pooled" else (),
@@ -107,13 +115,23 @@ def mean_gap(
         folds=folds,
         fpc=1.0 - n / pool_size if pool_size else 1.0,
         rng=np.random.default_rng(DEFAULT_SEED if rng is None else rng),
+        draw=labels_draw(inclusion_probabilities, clusters, n, pool_size),
     )
     fit = correct(difference, contrasts, design)
-    naive_value, naive_variance, _ = mean_and_variance(difference, clusters)
-    naive_se = math.sqrt(naive_variance * design.fpc) if naive_variance >= 0.0 else math.nan
+    naive_value, naive_variance, _ = design.mean(difference)
+    rest = pool_spread(difference, design, pool_size, about)
+    naive_se = math.sqrt(naive_variance + rest) if naive_variance >= 0.0 else math.nan
+    if rest > 0.0:
+        fit = replace(fit, se=math.hypot(fit.se, math.sqrt(rest)))
     kind = "t"
     low, high = (float(end) for end in t_interval(fit.value, fit.se, fit.df if fit.df > 0 else math.nan, level))
-    if interval == "auto" and is_binary(a) and np.array_equal(a, b) and fit.se == 0.0 and design.fpc > 0.0:
+    if (
+        interval == "auto"
+        and is_binary(a)
+        and np.array_equal(a, b)
+        and fit.se == 0.0
+        and (design.fpc > 0.0 or about == "population")
+    ):
         (low, high), kind = _identical_binary_gap(n, level), "agresti-min"
     powers = iter(fit.power.tolist())
     spread = math.sqrt(max((sample_variance(a) + sample_variance(b)) / n * design.fpc, 0.0)) if n > 1 else math.nan
@@ -127,16 +145,16 @@ def mean_gap(
         **variance_reduction(fit, naive_se, difference, design, level),
         "correlation": float(np.corrcoef(a, b)[0, 1]) if varies else math.nan,
         "power_rule": power if isinstance(power, str) else "fixed",
-        "target": "population" if pool_size is None else "pool",
+        "target": about,
         "pool_size": pool_size,
         "df": fit.df,
     }
     gap_variance = sample_variance(difference)
     estimate = Estimate(
         fit.value, fit.se, low, high, float(level), n, "mean_gap", diagnostics,
-        target="population" if pool_size is None else "pool", pool_size=pool_size, df=fit.df, interval=kind,
+        target=about, pool_size=pool_size, df=fit.df, interval=kind,
         outcome_variance=gap_variance, naive_value=naive_value, naive_se=naive_se,
-        design_effect=naive_variance * n / gap_variance if gap_variance > 0.0 else 1.0,
+        design_effect=mean_and_variance(difference, clusters)[1] * n / gap_variance if gap_variance > 0.0 else 1.0,
         binary=is_binary(a) and is_binary(b),
     )  # fmt: skip
     return with_worth(estimate)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pipeline.estimators.clusters import cluster_index
 from pipeline.estimators.validation import check_probabilities
 
-__all__ = ["LabelDraw", "Round", "Sampling", "resolve_draw", "simple_draw"]
+__all__ = ["LabelDraw", "Round", "Sampling", "labeled_clusters", "resolve_draw", "simple_draw"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -217,7 +217,7 @@ def resolve_draw(
         ValueError: wrong shapes, labels outside every round, a stratum with unlabeled rows and no label.
     """
     rows, n = len(labeled), int(np.count_nonzero(labeled))
-    groups = None if clusters is None else _labeled_clusters(clusters, labeled)
+    groups = None if clusters is None else labeled_clusters(clusters, labeled)
     if sampling is not None and inclusion is not None:
         raise ValueError("sampling already says how labels were drawn; leave inclusion_probabilities out")
     chances = inclusion if sampling is None else sampling.probabilities
@@ -238,7 +238,7 @@ def simple_draw(n: int, rows: int, clusters: IntArray | None = None) -> LabelDra
     return LabelDraw(np.full(n, 1.0 / n), np.full(n, 1.0 - n / rows), np.ones(n), None, clusters, rows)
 
 
-def _labeled_clusters(clusters: ArrayLike, labeled: BoolArray) -> IntArray | None:
+def labeled_clusters(clusters: ArrayLike, labeled: BoolArray) -> IntArray | None:
     """(n,) codes of the labels' clusters; None where every label is a cluster of its own."""
     names: NDArray[Any] = np.asarray(clusters)
     if names.shape != labeled.shape:

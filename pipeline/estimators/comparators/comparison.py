@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.comparators.predictor import fit_standardized
+from pipeline.estimators.comparators.predictor import LogisticPredictor, fit_standardized
 from pipeline.estimators.localities import ProfileAxis
 
 __all__ = ["Comparison", "ComparisonPool", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
@@ -79,6 +79,7 @@ class Comparison:
         fold: (n,) 0 or 1, the labeled items' folds for out-of-fold predictions.
         ridge: λ of the control variates.
         inverse_penalty: C of the logistic predictors.
+        inclusion: (M,) chances of being labeled, or None for equal ones.
     """
 
     pool: ComparisonPool
@@ -87,11 +88,37 @@ class Comparison:
     fold: IntArray
     ridge: float = 0.3
     inverse_penalty: float = 1.0
+    inclusion: FloatArray | None = None
 
     @cached_property
     def weights(self) -> FloatArray:
-        """(G, n) profile weights over L."""
-        return self.pool.axis.weights(self.pool.axis.z[self.rows])
+        """(G, n) profile weights over L, divided by the chances of being labeled where those are unequal."""
+        return self.reweighed(self.pool.axis.weights(self.pool.axis.z[self.rows]))
+
+    @cached_property
+    def inverse_chances(self) -> FloatArray | None:
+        """(n,) 1/chance of the labeled items, None for equal ones."""
+        return None if self.inclusion is None else 1.0 / self.inclusion[self.rows]
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """(n,) weights of the labels in an unconditional mean."""
+        weights = np.ones(len(self.rows)) if self.inverse_chances is None else self.inverse_chances
+        return np.asarray(weights / weights.sum())
+
+    def reweighed(self, weights: FloatArray) -> FloatArray:
+        """(G, n) kernel weights over L as the draw weighs them, each row summing to 1 (or 0)."""
+        if self.inverse_chances is None:
+            return weights
+        scaled = weights * self.inverse_chances
+        total = scaled.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(scaled, total, out=np.zeros_like(scaled), where=total > 0.0))
+
+    def _predictor(self, covariates: FloatArray, training: NDArray[np.bool_] | None = None) -> LogisticPredictor:
+        """Logistic of Y fitted on the labeled items (or some), weighted by the inverse of their chances."""
+        used = np.ones(len(self.rows), dtype=np.bool_) if training is None else training
+        weights = None if self.inverse_chances is None else self.inverse_chances[used]
+        return fit_standardized(covariates[self.rows[used]], self.y[used], self.inverse_penalty, weights)
 
     @cached_property
     def naive(self) -> FloatArray:
@@ -102,13 +129,13 @@ class Comparison:
     def judge_prediction(self) -> FloatArray:
         """(M,) logistic of Y on the primary signal, fitted on all of L."""
         column = self.pool.signals[:, [self.pool.primary]]
-        return fit_standardized(column[self.rows], self.y, self.inverse_penalty).predict(column)
+        return self._predictor(column).predict(column)
 
     @cached_property
     def composite_refit(self) -> FloatArray:
         """(M,) logistic of Y on (Z, S), fitted on all of L."""
         covariates = self.pool.covariates
-        return fit_standardized(covariates[self.rows], self.y, self.inverse_penalty).predict(covariates)
+        return self._predictor(covariates).predict(covariates)
 
     @cached_property
     def composite_prediction(self) -> FloatArray:
@@ -119,8 +146,7 @@ class Comparison:
     def signal_prediction(self) -> FloatArray:
         """(M,) logistic of Y on S alone: out of fold at labeled items, refit on all of L elsewhere."""
         signals = self.pool.signals
-        fit = fit_standardized(signals[self.rows], self.y, self.inverse_penalty)
-        return self._out_of_fold(signals, fit.predict(signals))
+        return self._out_of_fold(signals, self._predictor(signals).predict(signals))
 
     def _out_of_fold(self, covariates: FloatArray, refit: FloatArray) -> FloatArray:
         prediction = refit.copy()
@@ -132,8 +158,7 @@ class Comparison:
             if not training.any():
                 prediction[rows] = UNKNOWN_SHARE
                 continue
-            fit = fit_standardized(covariates[self.rows[training]], self.y[training], self.inverse_penalty)
-            prediction[rows] = fit.predict(covariates[rows])
+            prediction[rows] = self._predictor(covariates, training).predict(covariates[rows])
         return prediction
 
 

@@ -74,7 +74,7 @@ def ppci(problem: Comparison, multiplier: float = 1.0) -> FloatArray:
         pool.conditional_weights[multiplier] = _weights(pool, multiplier)
     weights = pool.conditional_weights[multiplier]
     prediction = problem.composite_prediction
-    residual = weights[:, problem.rows] @ (problem.y - prediction[problem.rows]) / len(problem.rows)
+    residual = weights[:, problem.rows] @ (problem.shares * (problem.y - prediction[problem.rows]))
     jacobian = weights.mean(axis=1)
     total = residual + weights @ prediction / len(prediction)
     return np.asarray(np.divide(total, jacobian, out=np.full_like(total, np.nan), where=np.abs(jacobian) > 1e-300))

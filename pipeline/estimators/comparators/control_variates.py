@@ -60,8 +60,8 @@ def global_cv(problem: Comparison) -> tuple[FloatArray, FloatArray]:
     centred = problem.pool.centred
     gram = centred.T @ centred / len(centred)
     gram[np.diag_indices_from(gram)] += problem.ridge
-    labeled = centred[problem.rows]
-    cross = (labeled - labeled.mean(axis=0)).T @ (problem.y - problem.y.mean()) / len(problem.y)
+    labeled, shares = centred[problem.rows], problem.shares
+    cross = (labeled - shares @ labeled).T @ (shares * (problem.y - shares @ problem.y))
     beta = np.broadcast_to(np.linalg.solve(gram, cross), (len(problem.naive), len(cross)))
     return problem.naive - _imbalance(problem) @ beta[0], beta
 

@@ -63,7 +63,8 @@ def _slopes(
 def local_ppi(problem: Comparison, multiple: float = 1.0) -> FloatArray:
     """Smoother of the raw judge over T \\ L minus that of (judge − Y) over L, the same bandwidth; (G,).
 
-    With every item labeled the first smoother runs over T. ``multiple`` widens the profile's bandwidth.
+    With every item labeled the first smoother runs over T. ``multiple`` widens the profile's bandwidth. Unequal chances
+    p weigh the labels by 1/p and the others by 1/(1 − p).
     """
     axis, judge = problem.pool.axis, problem.pool.raw_judge
     outside = np.ones(len(axis.z), dtype=np.bool_)
@@ -71,7 +72,12 @@ def local_ppi(problem: Comparison, multiple: float = 1.0) -> FloatArray:
     if not outside.any():
         outside[:] = True
     weights = axis.weights(axis.z[outside], multiple=multiple)
+    if problem.inclusion is not None and not outside.all():
+        weights = weights / (1.0 - problem.inclusion[outside])
+        total = weights.sum(axis=1, keepdims=True)
+        weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0.0)
     predicted = local_linear(weights, axis.z[outside], axis.points, judge[outside])
     labeled = axis.z[problem.rows]
-    weights = problem.weights if multiple == 1.0 else axis.weights(labeled, multiple=multiple)
+    wider = multiple != 1.0
+    weights = problem.reweighed(axis.weights(labeled, multiple=multiple)) if wider else problem.weights
     return predicted - local_linear(weights, labeled, axis.points, judge[problem.rows] - problem.y)

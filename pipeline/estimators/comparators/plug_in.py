@@ -49,10 +49,15 @@ def strat_ppi(problem: Comparison, strata: int = 5) -> FloatArray:
 def _stratum_value(problem: Comparison, prediction: FloatArray, members: NDArray[np.bool_]) -> float:
     inside = members[problem.rows]
     y = problem.y[inside]
+    if not len(y):
+        return UNKNOWN_SHARE
+    shares = problem.shares[inside] / problem.shares[inside].sum()
+    mean = float(shares @ y)
     if len(y) < 2 or members.sum() < 2:
-        return float(y.mean()) if len(y) else UNKNOWN_SHARE
+        return mean
     labeled, pool = prediction[problem.rows][inside], prediction[members]
     variance = float(pool.var(ddof=1))
-    covariance = float(((labeled - labeled.mean()) * (y - y.mean())).sum() / (len(y) - 1))
+    middle = float(shares @ labeled)
+    covariance = float(shares @ ((labeled - middle) * (y - mean))) * len(y) / (len(y) - 1)
     eta = covariance / variance if variance > 1e-28 else 0.0
-    return float(y.mean() - eta * (labeled.mean() - pool.mean()))
+    return float(mean - eta * (middle - pool.mean()))

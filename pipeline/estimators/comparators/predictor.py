@@ -35,13 +35,16 @@ class LogisticPredictor:
         return np.asarray(expit((x - self.centre) @ self.slope + self.intercept), dtype=np.float64)
 
 
-def fit_standardized(x: FloatArray, y: FloatArray, C: float = 1.0) -> LogisticPredictor:
+def fit_standardized(
+    x: FloatArray, y: FloatArray, C: float = 1.0, weights: FloatArray | None = None
+) -> LogisticPredictor:
     """½|b|² + C·Σ logloss on covariates standardised by the mean and population sd of these rows (sd 0 → 1).
 
     Args:
         x: (n, K) raw covariates, n ≥ 1.
         y: (n,) outcomes in [0, 1]; a constant one gives that constant as the prediction.
         C: inverse penalty, > 0.
+        weights: (n,) weights of the rows in the loss, scaled to average 1; None means equal.
 
     Raises:
         ValueError: C ≤ 0.
@@ -51,5 +54,6 @@ def fit_standardized(x: FloatArray, y: FloatArray, C: float = 1.0) -> LogisticPr
     centre = x.mean(axis=0)
     spread = x.std(axis=0)
     spread = np.where(spread > 1e-13 * np.abs(x).max(axis=0, initial=0.0), spread, 1.0)
-    found = fit_logistic((x - centre) / spread, y, C)[0]
+    scaled = None if weights is None else weights / weights.mean()
+    found = fit_logistic((x - centre) / spread, y, C, weights=scaled)[0]
     return LogisticPredictor(centre, found[1:] / spread, float(found[0]))

@@ -31,7 +31,7 @@ from pipeline.estimators.lace_interval import Interval, Target
 from pipeline.estimators.localities import Locality, resolve_axis
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import scale_of, standardize_signals
-from pipeline.estimators.validation import check_outcome, check_signals, is_binary
+from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, is_binary
 
 __all__ = ["METHODS", "build_comparison", "comparator_profile", "comparator_value"]
 
@@ -114,6 +114,7 @@ def build_comparison(
     fold_of: ArrayLike | None = None,
     pool_fold_of: ArrayLike | None = None,
     rng: np.random.Generator | int | None = None,
+    inclusion_probabilities: ArrayLike | None = None,
 ) -> Comparison:
     """Check the arrays and make the split that every method works on; arguments as in ``comparator_profile``."""
     outcome, mask = check_outcome(y, labeled)
@@ -146,7 +147,10 @@ def build_comparison(
         ),
     )
     folds = split_folds(len(rows), generator) if fold_of is None else check_folds(fold_of, mask, "fold_of")
-    return Comparison(pool, rows, outcome[rows], folds, float(ridge), C)
+    inclusion = check_probabilities(inclusion_probabilities, size)
+    if inclusion is not None and not mask[inclusion == 1.0].all():
+        raise ValueError("items with inclusion probability 1 are not labeled; give the share that was labeled")
+    return Comparison(pool, rows, outcome[rows], folds, float(ridge), C, inclusion)
 
 
 def comparator_profile(
@@ -173,6 +177,8 @@ def comparator_profile(
     target: Target = "pool",
     interval: Interval = "auto",
     level: float = 0.95,
+    inclusion_probabilities: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Profile:
     """The profile of one of the thirteen methods of the paper's comparison (section 5.2).
 
@@ -197,6 +203,8 @@ def comparator_profile(
         strata: number of strata of ``strat_ppi``.
         tikhonov: factor on the L-curve penalty of ``ppci``.
         target, interval, level: as in ``lace_profile``.
+        inclusion_probabilities: (M,) chances of being labeled: every mean and predictor weighs labels by their inverse.
+        clusters: (M,) labels of groups sampled together, for the methods that have an interval.
 
     Returns:
         A Profile. Methods that are control variates with a coefficient (naive, aug_plugin, scalar_cv, global_cv,
@@ -215,8 +223,10 @@ def comparator_profile(
     used = standardize_signals(given) if standardize else given
     if raw_judge is None and 0 <= primary < given.shape[1]:
         raw_judge = given[:, primary]
-    common: dict[str, Any] = {"labeled": labeled, "at": at, "locality": locality}
-    shown: dict[str, Any] = {"target": target, "interval": interval, "level": level}
+    common: dict[str, Any] = {
+        "labeled": labeled, "at": at, "locality": locality, "inclusion_probabilities": inclusion_probabilities,
+    }  # fmt: skip
+    shown: dict[str, Any] = {"target": target, "interval": interval, "level": level, "clusters": clusters}
     from pipeline.estimators.lace import lace_profile
 
     if method in ("lace", "lace_oracle"):
