@@ -11,6 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pipeline.estimators.all_gaps import ModelLabels as ModelLabels
+    from pipeline.estimators.all_gaps import all_gaps as all_gaps
+    from pipeline.estimators.all_gaps import gap_of as gap_of
     from pipeline.estimators.best_of_n_checks import ScoreWarning as ScoreWarning
     from pipeline.estimators.best_of_n_checks import best_of_n_warnings as best_of_n_warnings
     from pipeline.estimators.best_of_n_checks import critical_rho as critical_rho
@@ -88,6 +91,7 @@ if TYPE_CHECKING:
     from pipeline.estimators.simultaneous import paired_differences as paired_differences
 
 _EXPORTS: dict[str, tuple[str, ...]] = {
+    "all_gaps": ("ModelLabels", "all_gaps", "gap_of"),
     "best_of_n_checks": (
         "ScoreWarning",
         "best_of_n_warnings",

@@ -40,7 +40,7 @@ class FittedGap:
         target: "pool" or "population".
         naive_value, naive_se: of the plain paired difference, with the same design, clusters and target.
         outcome_variance: s² of the differences; design_effect: of the clusters on the plain one; verdict: as in
-            ``Estimate``.
+            ``Estimate``; log_ratio: half width of the range of log(plain/variance), None where it cannot be told.
     """
 
     value: float
@@ -57,6 +57,7 @@ class FittedGap:
     outcome_variance: float = math.nan
     design_effect: float = 1.0
     verdict: str = ""
+    log_ratio: float | None = None
 
     def estimate(self, level: float = 0.95) -> Estimate:
         """Student's t interval of this gap alone."""
@@ -70,7 +71,7 @@ class FittedGap:
             outcome_variance=self.outcome_variance, design_effect=self.design_effect, naive_value=self.naive_value,
             naive_se=self.naive_se, verdict=self.verdict,
         )  # fmt: skip
-        return with_worth(estimate)
+        return with_worth(estimate, self.log_ratio)
 
 
 def fit_gap(
@@ -132,6 +133,7 @@ def fit_gap(
     return FittedGap(
         fit.value, max(spread.variance, floor), spread.df, influence, np.asarray(named)[mask], n, rows, facts, target,
         fit.naive, math.sqrt(max(spread.plain, floor)), spread.outcome, spread.design_effect, fit.verdict,
+        spread.log_ratio,
     )  # fmt: skip
 
 
