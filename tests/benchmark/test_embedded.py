@@ -13,7 +13,7 @@ from fractions import Fraction
 import pytest
 
 from pipeline.benchmark.embedded import LEVELS, embedded_items, embedded_problems
-from pipeline.benchmark.worded import Problem
+from pipeline.benchmark.embedded.worded import Problem
 
 Values = Mapping[str, int]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pipeline.benchmark.worded import Draw, Family, Problem, step
+from pipeline.benchmark.embedded.worded import Draw, Family, Problem, step
 
 __all__ = ["LEVEL_5"]
 

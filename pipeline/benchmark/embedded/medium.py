@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.benchmark.worded import Draw, Family, Problem, step
+from pipeline.benchmark.embedded.worded import Draw, Family, Problem, step
 
 __all__ = ["LEVEL_3", "LEVEL_4"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pipeline.benchmark.embedded.easy import LEVEL_1, LEVEL_2
+from pipeline.benchmark.embedded.hard import LEVEL_5
+from pipeline.benchmark.embedded.medium import LEVEL_3, LEVEL_4
+from pipeline.benchmark.embedded.worded import Draw, Family, Problem
 from pipeline.benchmark.items import Item
-from pipeline.benchmark.worded import Draw, Family, Problem
-from pipeline.benchmark.worded_easy import LEVEL_1, LEVEL_2
-from pipeline.benchmark.worded_hard import LEVEL_5
-from pipeline.benchmark.worded_medium import LEVEL_3, LEVEL_4
 
 __all__ = ["LEVELS", "embedded_items", "embedded_problems"]
 
