@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from pipeline.estimators.cross_fit import QuadraticLeastSquares as QuadraticLeastSquares
     from pipeline.estimators.cross_fit import cross_fit_pool_tau as cross_fit_pool_tau
     from pipeline.estimators.cross_fit import cross_fit_tau as cross_fit_tau
+    from pipeline.estimators.draw_check import DrawCheck as DrawCheck
+    from pipeline.estimators.draw_check import check_draw as check_draw
     from pipeline.estimators.feature_regression import PenalizedRegression as PenalizedRegression
     from pipeline.estimators.gap_decisions import FittedGap as FittedGap
     from pipeline.estimators.gap_decisions import fit_gap as fit_gap
@@ -134,6 +136,7 @@ _EXPORTS: dict[str, tuple[str, ...]] = {
     ),
     "best_of_n_weights": ("winner_weights",),
     "results": ("Estimate", "Profile"),
+    "draw_check": ("DrawCheck", "check_draw"),
     "feature_regression": ("PenalizedRegression",),
     "cross_fit": ("QuadraticLeastSquares", "cross_fit_pool_tau", "cross_fit_tau"),
     "ranking": ("RankSet", "exact_match", "kendall_tau", "rank_sets", "rank_sets_from_intervals"),

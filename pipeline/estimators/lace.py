@@ -94,7 +94,7 @@ def pose_problem(
     if inclusion is not None and not mask[inclusion == 1.0].all():
         raise ValueError("items with inclusion probability 1 are not labeled; give the share that was labeled")
     draw_p = 1.0
-    if check_draw and inclusion is None and not mask.all():
+    if check_draw and inclusion is None and clusters is None and not mask.all():
         draw_p = labels_differ_on_profile(axis.z, mask, tuple(known is not None for known in axis.levels))
         warn_if_labels_not_random(draw_p)
     prepared = signals if isinstance(signals, PreparedSignals) else None
