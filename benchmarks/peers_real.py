@@ -34,7 +34,6 @@ from benchmarks.real_tables import real_tables
 from pipeline.estimators import standardize_signals
 from pipeline.evaluation.pool import TargetPool
 from pipeline.evaluation.table_pool import read_pool
-from pipeline.evaluation.table_targets import filled_signals
 
 BUDGETS = (20, 50, 100, 200)
 
@@ -71,7 +70,7 @@ def cell(table: str, target: TargetPool, most: int) -> Cell:
         known = np.random.default_rng(0).permutation(known)[:most]
     y = target.y[known]
     y = (y - min(y.min(), 0.0)) / max(y.max() - min(y.min(), 0.0), 1.0)
-    signals = standardize_signals(filled_signals(target)[0][known])
+    signals = standardize_signals(target.filled()[0][known])
     signals = signals[:, signals.std(axis=0) > 0]
     correlation = (signals * (y - y.mean())[:, None]).mean(axis=0)
     first = int(np.argmax(np.abs(correlation)))

@@ -23,9 +23,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.real_tables import RealTable, real_tables
+from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.rehearsal import BUDGETS, Rehearsed, rehearse_target
-from pipeline.evaluation.table_estimates import estimate_table
 from pipeline.evaluation.table_pool import read_pool
 
 SHORT = 0.88
@@ -73,7 +73,7 @@ def measure(table: RealTable, folder: Path, reps: int, scratch: Path, seed: int 
     frame.write_csv(path)
     inputs = read_pool(path, table.roles)
     started = time.process_time()
-    estimates = estimate_table(_masked(inputs, seed))
+    estimates = evaluate(_masked(inputs, seed))
     seconds = time.process_time() - started
     verdicts = [str(methods["lace"].diagnostics["verdict"]) for methods in estimates.values() if "lace" in methods]
     rehearsed = [row for target in inputs.targets for row in rehearse_target(target, reps, seed=seed)]

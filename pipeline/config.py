@@ -107,6 +107,10 @@ class RunConfig(Section):
     """How many labels, answers and draws."""
     estimate: tuple[EstimateName, ...] = ()
     """What to estimate; left out: everything that the roles allow."""
+    target: Literal["population", "pool"] = "population"
+    """What intervals and decisions are about: items like these, or these very items (then nothing is decided)."""
+    margin: PositiveFloat | None = None
+    """Two targets whose joint interval lies within ± this are called equivalent; null decides no equivalence."""
     best_of_n: BestOfNConfig | None = None
     """Candidates, scores and policies of Best-of-N."""
     prompts: dict[StageName, tuple[Path, ...]] = Field(default_factory=dict)
@@ -255,7 +259,16 @@ class RunConfig(Section):
 
     def canonical(self) -> dict[str, Any]:
         """The configuration as JSON values, with every default filled in."""
-        return self.model_dump(mode="json", by_alias=True)
+        values = self.model_dump(mode="json", by_alias=True)
+        # Keys that were added later are written where they say something: the hash of a configuration, and with it
+        # the identity of a run, must not change because more became possible.
+        for name, default in (("target", "population"), ("margin", None)):
+            if values[name] == default:
+                del values[name]
+        profile = values["benchmark"]["profile"]
+        if profile and not profile["smooth"]:
+            del profile["smooth"]
+        return values
 
     def digest(self) -> str:
         """SHA-256 of what makes the run this run: everything but how much it may spend and how long it may wait."""

@@ -94,6 +94,8 @@ class ProfileConfig(Section):
     """The column that holds it."""
     kind: Literal["continuous", "ordinal", "categorical"]
     """Numbers, levels with an order, or names."""
+    smooth: bool = False
+    """Whether levels of an ordinal axis borrow labels from their neighbours; else a level's number is its own."""
 
 
 class BenchmarkConfig(Section):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, print_json, print_table, runs_dir_option
+from pipeline.cli.output import json_option, print_json, print_table, print_text, runs_dir_option
 
 if TYPE_CHECKING:
-    from pipeline.cli.documents.plans import CompareDocument, ComparisonEntry
+    from pipeline.cli.documents.plans import CompareDocument
 
 __all__ = ["command"]
 
@@ -18,32 +18,36 @@ __all__ = ["command"]
 @click.command()
 @click.argument("first", metavar="RUN", shell_complete=offer_runs)
 @click.argument("second", metavar="RUN", shell_complete=offer_runs)
+@click.option(
+    "--target", type=click.Choice(["population", "pool"]), default="population", show_default=True,
+    help="What differences are about: items like these, or these very items (then nothing is decided).",
+)  # fmt: skip
+@click.option("--margin", type=float, metavar="D", help="Runs that differ by less than D are equivalent.")
 @runs_dir_option
 @json_option
-def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:
+def command(
+    first: str, second: str, runs_dir: str, as_json: bool, target: Literal["population", "pool"], margin: float | None
+) -> None:
     """The first RUN minus the second, item by item: pairing removes what makes items hard for both."""
-    from pipeline.report.terminal import number, span
+    from pipeline.evaluation.options import Options
+    from pipeline.report.terminal import about, number, span
     from pipeline.runs.comparison import compare_runs
 
-    compared = compare_runs(first, second, runs_dir=runs_dir)
+    options = Options(("naive", "lace", "gaps"), target=target, margin=margin)
+    compared = compare_runs(first, second, runs_dir=runs_dir, options=options)
+    estimates = compared.estimates
     if as_json:
-        document: CompareDocument = {
-            "schema": 1,
-            "command": "compare",
-            "first": first,
-            "second": second,
-            "comparisons": [cast("ComparisonEntry", entry.to_dict()) for entry in compared],
-        }
-        print_json(document)
+        more = {"command": "compare", "first": first, "second": second}
+        comparisons = [entry.to_dict() for entry in compared.pairs]
+        print_json(cast("CompareDocument", {**estimates.to_dict(), **more, "comparisons": comparisons}))
         return
-    percent = all(abs(entry.naive.value) <= 1.0 for entry in compared)
+    percent = all(abs(entry.naive.value) <= 1.0 for entry in compared.pairs)
     rows = []
-    for entry in compared:
+    for entry in compared.pairs:
         name = entry.a if entry.a == entry.b else f"{entry.a} − {entry.b}"
         for method, estimate in (("naive, paired", entry.naive), ("LACE", entry.lace)):
             if estimate is None:
                 continue
-            decided = "first" if estimate.low > 0 else "second" if estimate.high < 0 else "no"
             rows.append(
                 [
                     name,
@@ -52,9 +56,15 @@ def command(first: str, second: str, runs_dir: str, as_json: bool) -> None:
                     number(estimate.se, percent=percent, digits=2),
                     span(estimate.low, estimate.high, percent=percent),
                     f"{entry.labeled}/{entry.shared}",
-                    decided,
                 ]
             )
             name = ""
-    columns = ["target", "method", "difference", "SE", "95 % interval", "labels", "better"]
-    print_table(f"{first} − {second}", columns, rows, numeric=(2, 3, 4, 5))
+        decided = entry.decision
+        joint = span(decided.low, decided.high, percent=percent)
+        rows.append(["", "all pairs together", number(decided.value, percent=percent), "", joint, ""])
+    print_text(estimates.headline)
+    columns = ["target", "method", "difference", "SE", "95 % interval", "labels"]
+    print_table(" ".join((f"{first} − {second}", about(estimates))).strip(), columns, rows, numeric=(2, 3, 4, 5))
+    for entry in compared.pairs:
+        if entry.decision.said:
+            print_text(f"{entry.a if entry.a == entry.b else f'{entry.a} − {entry.b}'}: {entry.decision.said}")

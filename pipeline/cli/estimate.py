@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipeline.cli.output import console, json_option, print_json
 from pipeline.cli.table_options import column_options, column_roles, split_names
 from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.evaluation.document import EstimateSet
+    from pipeline.tables.column_roles import ColumnRoles
 
 __all__ = ["command"]
 
@@ -27,18 +31,24 @@ __all__ = ["command"]
 @click.option("--score", metavar="COL", default="score", show_default=True, help="Score column.")
 @click.option("--methods", metavar="NAME,…", help="Only these: naive, lace, lace_profile, …, or comparators.")
 @click.option(
-    "--target", type=click.Choice(["pool", "population"]), default="pool", show_default=True,
-    help="What intervals are about: these rows, or what they were drawn from.",
-)  # fmt: skip
-@click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
-@click.option("--shrink", is_flag=True, help="Also show tiny groups of a categorical profile shrunk to their mean.")
+    "--target",
+    type=click.Choice(["population", "pool"]),
+    help="What numbers are about: items like these (the default), or these very items (then nothing is decided).",
+)
+@click.option("--level", type=float, help="Coverage of the intervals; of decisions jointly (default 0.95).")
+@click.option("--margin", type=float, metavar="D", help="Two models that differ by less than D are equivalent.")
+@click.option("--baseline", metavar="MODEL", help="Gaps to this model alone, where all pairs are too many.")
+@click.option("--smooth", is_flag=True, default=None, help="Levels of an ordinal profile borrow from their neighbours.")
+@click.option(
+    "--shrink", is_flag=True, default=None, help="Also show tiny groups of a categorical profile shrunk to their mean."
+)
 @click.option("--rehearse", type=int, metavar="B", help="Hide known labels at random B times: error and coverage.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Root of all randomness.")
+@click.option("--seed", type=int, help="Root of all randomness (default 0).")
 @json_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write JSON, CSV and HTML here.")
 def command(table: Path, **given: Any) -> None:
     """Estimate from TABLE (CSV, JSON Lines or Parquet, compressed or not); rows with empty gold are the pool."""
-    if not 0.0 < given["level"] < 1.0:
+    if given["level"] is not None and not 0.0 < given["level"] < 1.0:
         raise InputError(f"--level must lie between 0 and 1, got {given['level']:g}")
     if given["best_of_n"]:
         _best_of_n(table, given)
@@ -47,32 +57,20 @@ def command(table: Path, **given: Any) -> None:
 
 
 def _means(table: Path, given: dict[str, Any]) -> None:
-    from pipeline.evaluation.table_estimates import DEFAULT_METHODS, TableOptions, check_methods, estimate_table
-    from pipeline.evaluation.table_pool import read_pool
+    from pipeline.evaluation.interface import described, estimate_table
 
-    roles, distribution = column_roles(given)
-    methods = split_names(given["methods"]) or DEFAULT_METHODS
-    check_methods(methods)
-    if not roles.signals and not roles.taus and "lace" in methods and given["rehearse"] is None:
-        raise InputError("--signals COL,… is needed: label-free numbers that tell good answers from bad ones")
-    inputs = read_pool(table, roles)
-    about = cast(Literal["pool", "population"], given["target"])
-    options = TableOptions(methods, given["level"], about, distribution, given["seed"], given["shrink"])
-    estimates = estimate_table(inputs, options)
-    rehearsed: tuple[Any, ...] = ()
-    if given["rehearse"] is not None:
-        from dataclasses import replace
-
-        from pipeline.evaluation.rehearsal import rehearse
-
-        rehearsed = rehearse(inputs, given["rehearse"], level=given["level"], seed=given["seed"])
-        extra = {"rehearsal": [row.to_dict() for row in rehearsed]}
-        estimates = replace(estimates, extra={**estimates.extra, **extra})
-    _show(table, estimates, rehearsed, given)
+    roles: ColumnRoles | None = None
+    distribution: dict[str, float] = {}
+    if given["gold"] or described(table) is None:
+        roles, distribution = column_roles(given)
+    names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed")
+    options = {name: given[name] for name in names}
+    options |= {"methods": split_names(given["methods"]) or None, "distribution": distribution or None}
+    _show(table, estimate_table(table, roles, options, rehearsals=given["rehearse"]), given)
 
 
 def _best_of_n(table: Path, given: dict[str, Any]) -> None:
-    from pipeline.evaluation.table_best_of_n import ScoreColumns, estimate_best_of_n
+    from pipeline.evaluation.best_of_n import ScoreColumns, estimate_best_of_n
 
     try:
         sizes = [int(part) for part in given["best_of_n"].split(",")]
@@ -87,23 +85,20 @@ def _best_of_n(table: Path, given: dict[str, Any]) -> None:
         given["model"],
         given["cluster"],
     )
-    _show(table, estimate_best_of_n(table, columns, sizes, given["j"], level=given["level"]), (), given)
+    _show(table, estimate_best_of_n(table, columns, sizes, given["j"], level=given["level"] or 0.95), given)
 
 
-def _show(table: Path, estimates: Any, rehearsed: tuple[Any, ...], given: dict[str, Any]) -> None:
+def _show(table: Path, estimates: EstimateSet, given: dict[str, Any]) -> None:
     from pipeline.report.table_text import print_table_estimates, worth_sentences
 
     written: tuple[Path, ...] = ()
     if given["out"] is not None:
         from pipeline.report.table_files import write_table_report
 
-        sentences = worth_sentences(estimates)
-        written = write_table_report(
-            given["out"], estimates, title=table.name, sentences=sentences, rehearsed=rehearsed
-        )
+        written = write_table_report(given["out"], estimates, title=table.name, sentences=worth_sentences(estimates))
     if given["as_json"]:
         print_json(estimates.to_dict())
     else:
-        print_table_estimates(console(), estimates, title=table.name, rehearsed=rehearsed)
+        print_table_estimates(console(), estimates, title=table.name)
     for path in written:
         click.echo(f"wrote {path}", err=True)

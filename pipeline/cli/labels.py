@@ -85,11 +85,11 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
     if not file.is_file():
         raise InputError(f"{file}: no such label sheet; auxeval labels export {source} {file} writes one")
     if Path(source).is_file():
+        from pipeline.evaluation.evaluate import evaluate
         from pipeline.evaluation.label_tables import import_table_labels
-        from pipeline.evaluation.table_estimates import estimate_table
 
         labeled = import_table_labels(Path(source), file, out)
-        estimates, notes = estimate_table(labeled.inputs), labeled.filled.notes
+        estimates, notes = evaluate(labeled.inputs), labeled.filled.notes
     else:
         from pipeline.runs.labels import import_run_labels
 

@@ -26,7 +26,7 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
     Raises:
         InputError: as ``auxeval estimate``; too few labels to plan from.
     """
-    from pipeline.evaluation.label_plan import advise
+    from pipeline.evaluation.planning import advise
     from pipeline.evaluation.table_pool import read_pool
 
     roles, _ = column_roles(columns)
@@ -35,7 +35,7 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
     families = parse_families(columns.get("families") or (), roles.signals)
     inputs = read_pool(path, roles)
     widths = () if width is None else (width,)
-    advice = [advise(target, widths, families) for target in inputs.targets]
+    advice = [advise(inputs, target, widths, families) for target in inputs.targets]
     labels: LabelsEntry = {
         "plans": [cast("LabelPlanEntry", row) for entry in advice for row in entry.plan_rows()],
         "worth": [cast("FamilyWorthEntry", row) for entry in advice for row in entry.worth_rows()],
@@ -60,16 +60,25 @@ def print_label_plan(labels: LabelsEntry) -> None:
             row["what"],
             number(row["half_width"] or 0.0, percent=False, digits=2),
             "not reachable" if row["labels"] is None else str(row["labels"]),
+            _range(row),
         ]
         for row in labels["plans"]
     ]
     if rows:
-        print_table("Gold labels needed", ["target", "for", "half-width", "labels"], rows, numeric=(2, 3))
+        print_table("Gold labels needed", ["target", "for", "half-width", "labels", "range"], rows, numeric=(2, 3, 4))
     for row in labels["plans"]:
         if row["note"]:
             print_text(f"{row['target']}, {row['what']}: {row['note']}")
     for family in labels["worth"]:
         print_text(family["sentence"])
+
+
+def _range(row: LabelPlanEntry) -> str:
+    """Between how many labels: the pilot's variance is itself an estimate."""
+    low, high = row["labels_low"], row["labels_high"]
+    if low is None and high is None:
+        return ""
+    return f"{'–' if low is None else low} to {'more than there are' if high is None else high}"
 
 
 def parse_families(texts: tuple[str, ...], signals: tuple[str, ...]) -> tuple[Any, ...]:
@@ -78,7 +87,7 @@ def parse_families(texts: tuple[str, ...], signals: tuple[str, ...]) -> tuple[An
     Raises:
         InputError: not of that form, a column that is no signal, a signal in two families.
     """
-    from pipeline.evaluation.label_plan import Family
+    from pipeline.evaluation.planning import Family
     from pipeline.tables.user_table import nearest_names
 
     families = []

@@ -151,6 +151,7 @@ class Profile:
         reason: (G,) why there is no value, None where there is one.
         localities: kernel of every profile column: "gaussian", "ordinal", "categorical".
         binary: whether every labeled outcome is 0 or 1.
+        column: name of the profile axis, where it has one.
     """
 
     at: NDArray[Any]
@@ -178,6 +179,7 @@ class Profile:
     reason: tuple[str | None, ...] = ()
     localities: tuple[str, ...] = ()
     binary: bool = False
+    column: str = ""
 
     def __post_init__(self) -> None:
         points = len(self.value)

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pipeline.errors import InputError
+from pipeline.estimators.ranking import RankSet
 from pipeline.estimators.results import Estimate, Profile
 
-__all__ = ["SCHEMA", "BestOfNEstimate", "EstimateSet", "Gap", "Warned", "read_estimates"]
+__all__ = [
+    "SCHEMA",
+    "BestOfNEstimate",
+    "Decisions",
+    "EstimateSet",
+    "Gap",
+    "LeftOut",
+    "PairDecision",
+    "Warned",
+    "read_estimates",
+    "verdict_of",
+]
 
-SCHEMA = 1
+SCHEMA = 2
+"""The first had no fields beside the numbers, no verdicts, no headline; it stays readable."""
+Verdict = Literal["a_better", "b_better", "equivalent", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +79,134 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A method that was asked for and has no number here.
+
+    Attributes:
+        target: the target, or the pair ``a − b``.
+        method: its name.
+        reason: why, and what to do instead.
+    """
+
+    target: str
+    method: str
+    reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """As in estimates.json."""
+        return {"target": self.target, "method": self.method, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class PairDecision:
+    """The difference a − b of two targets, decided together with all other pairs.
+
+    Attributes:
+        a, b: the targets.
+        value, se: the difference and its standard error.
+        low, high: interval that holds together with those of all other pairs.
+        low_single, high_single: interval of this pair alone.
+        p, p_adjusted: two-sided p-value of no difference, alone and after Holm's correction.
+        level: nominal joint coverage.
+        n: items labeled for both.
+        margin: the difference below which two targets count as equivalent; None: none was named.
+        target: ``population`` or ``pool``.
+        verdict: ``a_better``, ``b_better``, ``equivalent`` or ``undecided``, from the joint interval; None about a
+            pool: a difference of these very items is a fact, not an inference.
+    """
+
+    a: str
+    b: str
+    value: float
+    se: float
+    low: float
+    high: float
+    low_single: float
+    high_single: float
+    p: float
+    p_adjusted: float
+    level: float
+    n: int
+    margin: float | None
+    target: str
+    verdict: Verdict | None
+
+    @property
+    def better(self) -> str | None:
+        """The target that is shown to be better."""
+        return {"a_better": self.a, "b_better": self.b}.get(self.verdict or "")
+
+    @property
+    def said(self) -> str:
+        """The verdict in words; empty about a pool."""
+        if self.better is not None:
+            return f"{self.better} is better"
+        if self.verdict == "equivalent":
+            return f"equivalent within ±{self.margin:g}"
+        return "no difference shown" if self.verdict == "undecided" else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in estimates.json."""
+        return _plain(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Which target is better, all pairs decided together.
+
+    Attributes:
+        method: estimator of the differences.
+        adjustment: how the intervals are made to hold together.
+        level: nominal joint coverage.
+        margin: equivalence margin, or None.
+        target: ``population`` or ``pool``.
+        pairs: every pair with enough labels.
+        rank_sets: the ranks that every target could hold; empty about a pool, and where not all pairs were compared.
+    """
+
+    method: str
+    adjustment: str
+    level: float
+    margin: float | None
+    target: str
+    pairs: tuple[PairDecision, ...]
+    rank_sets: tuple[RankSet, ...] = ()
+
+    def beaten(self, name: str) -> list[str]:
+        """The targets that one is shown to be better than."""
+        return [pair.b if pair.a == name else pair.a for pair in self.pairs if pair.better == name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in estimates.json."""
+        kept = {name: getattr(self, name) for name in ("method", "adjustment", "level", "margin", "target")}
+        pairs = [pair.to_dict() for pair in self.pairs]
+        return {**kept, "pairs": pairs, "rank_sets": [_plain(entry.to_dict()) for entry in self.rank_sets]}
+
+
+@dataclass(frozen=True, slots=True)
 class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
-    """Every estimate of a run: target → method → estimate, and what is about several targets.
+    """Everything that was estimated: target → method → estimate, and what is about several targets.
 
     ``estimates["gpt"]["one_step"]`` is an :class:`Estimate`, ``estimates["gpt"]["lace_profile"]`` a :class:`Profile`.
+
+    Attributes:
+        targets: target → method → its result.
+        gaps: paired differences.
+        best_of_n: values of best-of-N policies.
+        warnings: what the reader of the numbers must know.
+        left_out: methods that have no number here, and why.
+        decisions: all pairs decided together; None where there is no pair.
+        headline: the sentence that answers.
+        extra: further entries of the document, as JSON values.
     """
 
     targets: Mapping[str, Mapping[str, Estimate | Profile]]
     gaps: tuple[Gap, ...] = ()
     best_of_n: tuple[BestOfNEstimate, ...] = ()
     warnings: tuple[Warned, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    decisions: Decisions | None = None
+    headline: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, target: str) -> Mapping[str, Estimate | Profile]:
@@ -87,8 +220,10 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
 
     def to_dict(self) -> dict[str, Any]:
         """The document as strict JSON values."""
+        decided = {} if self.decisions is None else {"decisions": self.decisions.to_dict()}
         return {
             "schema": SCHEMA,
+            "headline": self.headline,
             "targets": {
                 name: {method: estimate.to_dict() for method, estimate in methods.items()}
                 for name, methods in self.targets.items()
@@ -96,6 +231,8 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
             "gaps": [gap.to_dict() for gap in self.gaps],
             "best_of_n": [entry.to_dict() for entry in self.best_of_n],
             "warnings": [warning.to_dict() for warning in self.warnings],
+            "left_out": [entry.to_dict() for entry in self.left_out],
+            **decided,
             **dict(self.extra),
         }
 
@@ -104,11 +241,51 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }
+
+
 def _either(entry: Mapping[str, Any]) -> Estimate | Profile:
     return Profile.from_dict(entry) if "at" in entry else Estimate.from_dict(entry)
 
 
-_KNOWN = ("schema", "targets", "gaps", "best_of_n", "warnings")
+def _decisions(data: Mapping[str, Any] | None) -> Decisions | None:
+    """Of either schema: the first had no verdicts, and they follow from its joint intervals."""
+    if not data:
+        return None
+    target = data.get("target", "population")
+    pairs = []
+    for entry in data["pairs"]:
+        given = {name: entry.get(name) for name in PairDecision.__dataclass_fields__}
+        numbers = {name: math.nan if given[name] is None else given[name] for name in _PAIR_NUMBERS}
+        verdict = (
+            entry["verdict"] if "verdict" in entry else verdict_of(numbers["low"], numbers["high"], given["margin"])
+        )
+        pairs.append(PairDecision(**{**given, **numbers, "target": given["target"] or target, "verdict": verdict}))
+    ranks = tuple(
+        RankSet(**{**entry, "value": math.nan if entry["value"] is None else entry["value"]})
+        for entry in data["rank_sets"]
+    )
+    return Decisions(
+        data["method"], data["adjustment"], data["level"], data["margin"], target, tuple(pairs), ranks
+    )  # fmt: skip
+
+
+def verdict_of(low: float, high: float, margin: float | None) -> Verdict:
+    """What a joint interval of a − b decides; better wins where both hold."""
+    if low > 0.0:
+        return "a_better"
+    if high < 0.0:
+        return "b_better"
+    return "equivalent" if margin is not None and -margin < low and high < margin else "undecided"
+
+
+_PAIR_NUMBERS = ("value", "se", "low", "high", "low_single", "high_single", "p", "p_adjusted")
+_KNOWN = (
+    "schema", "targets", "gaps", "best_of_n", "warnings", "left_out", "decisions", "headline",
+)  # fmt: skip
 
 
 def read_estimates(path: Path) -> EstimateSet:
@@ -136,6 +313,9 @@ def read_estimates(path: Path) -> EstimateSet:
                 for b in data["best_of_n"]
             ),
             warnings=tuple(Warned(w["code"], w["message"]) for w in data["warnings"]),
+            left_out=tuple(LeftOut(**entry) for entry in data.get("left_out", ())),
+            decisions=_decisions(data.get("decisions")),
+            headline=data.get("headline", ""),
             extra={name: value for name, value in data.items() if name not in _KNOWN},
         )
     except FileNotFoundError:

@@ -11,15 +11,23 @@ from numpy.typing import NDArray
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import LabelStrata, Pilot, residual_strata
 from pipeline.estimators.planning import neyman_allocation
+from pipeline.evaluation.pool import TargetPool
 from pipeline.tables.labels import GoldKind, LabelDesign
 
-__all__ = ["DEFAULT_LABELS", "MIN_PILOT", "draw_labels", "wanted_labels"]
+__all__ = ["DEFAULT_LABELS", "MIN_PILOT", "draw_labels", "pilot_of", "wanted_labels"]
 
 DEFAULT_LABELS = 50
 """How many items are drawn where no number is asked for, or all that are left."""
 
 MIN_PILOT = 10
 """Labels from which a stratified draw is worth its trouble; below, the residual sds are guesses."""
+
+
+def pilot_of(target: TargetPool) -> Pilot:
+    """What a target's labels and signals say about where further labels are worth most."""
+    signals = target.filled()[0]
+    y = np.where(target.labeled, target.y, np.nan)
+    return Pilot(y, signals if signals.shape[1] else np.zeros((target.size, 1)))
 
 
 def wanted_labels(labels: int | None, free: int) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
-from pipeline.evaluation.label_draw import draw_labels, wanted_labels
-from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.label_draw import draw_labels, pilot_of, wanted_labels
+from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.table_pool import table_pool
-from pipeline.evaluation.table_targets import filled_signals
 from pipeline.tables.cells import label_column, number_column
-from pipeline.tables.column_roles import ColumnRoles, ProfileRole
+from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.imports.imported import write_table
 from pipeline.tables.labels import (
     FilledLabels,
@@ -150,10 +149,7 @@ def _pilot(table: UserTable, roles: ColumnRoles, rows: NDArray[np.intp]) -> Pilo
     if part.frame[roles.gold].is_null().all():
         return Pilot(np.full(len(rows), np.nan), np.zeros((len(rows), 1)))
     single = replace(roles, model=None, profiles=(), taus=(), weights=None, cluster=None, id=None)
-    target: TargetPool = table_pool(part, single).targets[0]
-    signals = filled_signals(target)[0]
-    y = np.where(target.labeled, target.y, np.nan)
-    return Pilot(y, signals if signals.shape[1] else np.zeros((len(rows), 1)))
+    return pilot_of(table_pool(part, single).targets[0])
 
 
 def _combined(
@@ -178,7 +174,7 @@ def _combined(
         before += list(part.before) if part is not None else []
     return LabelDesign(
         kind, seed, path.name, "score", tuple(keys), tuple(int(h) for h in strata), tuple(before), tuple(drawn),
-        tuple(allocation), _plain_roles(roles), prior,
+        tuple(allocation), roles.to_dict(), prior,
     )  # fmt: skip
 
 
@@ -192,19 +188,6 @@ def _prior(table: UserTable, roles: ColumnRoles) -> tuple[float, ...]:
             f"inclusion column {roles.inclusion!r} must hold a probability in every row to draw further labels"
         )
     return tuple(chances.tolist())
-
-
-def _plain_roles(roles: ColumnRoles) -> dict[str, Any]:
-    return {name: value for name, value in asdict(roles).items() if value not in (None, (), [])}
-
-
-def _stored_roles(stored: Any) -> ColumnRoles:
-    values = dict(stored)
-    values["profiles"] = tuple(ProfileRole(**entry) for entry in values.get("profiles", ()))
-    for name in ("signals", "taus", "gold_range"):
-        if name in values:
-            values[name] = tuple(values[name])
-    return ColumnRoles(**values)
 
 
 def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> LabeledTable:
@@ -224,7 +207,7 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
     design = read_design(sheet)
     if not design.roles:
         raise InputError(f"{sheet} was drawn from the run {design.source!r}; give that run")
-    roles = _stored_roles(design.roles)
+    roles = ColumnRoles.from_dict(design.roles)
     table = _read(path, roles)
     keys = row_keys(table, roles)
     if tuple(keys) != design.ids:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -142,7 +143,7 @@ class TargetPool:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Pool:
     """Everything that is known before anything is estimated.
 
@@ -155,6 +156,13 @@ class Pool:
     targets: tuple[TargetPool, ...]
     notices: tuple[Notice, ...] = ()
     families: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @cached_property
+    def labels_differ(self) -> bool:
+        """Whether some target has labels on items that another one has no label on."""
+        named = [target for target in self.targets if target.ids is not None]
+        labeled = [target.ids[target.labeled] for target in named if target.ids is not None]
+        return any(not np.array_equal(labeled[0], other) for other in labeled[1:])
 
     def __getitem__(self, name: str) -> TargetPool:
         return next(target for target in self.targets if target.name == name)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
+from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.pool import Pool, TargetPool
-from pipeline.evaluation.table_targets import filled_signals
 
-__all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target"]
+__all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target", "rehearsed_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -60,6 +60,13 @@ class Rehearsed:
         return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in asdict(self).items()}
 
 
+def rehearsed_of(estimates: EstimateSet) -> tuple[Rehearsed, ...]:
+    """The rehearsals that a document holds."""
+    found = estimates.extra.get("rehearsal") or ()
+    filled: list[dict[str, Any]] = [{k: math.nan if v is None else v for k, v in entry.items()} for entry in found]
+    return tuple(Rehearsed(**entry) for entry in filled)
+
+
 def rehearse(
     inputs: Pool, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
 ) -> tuple[Rehearsed, ...]:
@@ -89,7 +96,7 @@ def rehearse_target(
 ) -> list[Rehearsed]:
     """One target; budgets above half of its labeled rows are passed over. Clusters are hidden as wholes."""
     known = target.labeled
-    y, signals = target.y[known], filled_signals(target)[0][known]
+    y, signals = target.y[known], target.filled()[0][known]
     clusters = None if target.clusters is None else np.unique(target.clusters[known], return_inverse=True)[1]
     rows: list[Rehearsed] = []
     for budget in budgets:

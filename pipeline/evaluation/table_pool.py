@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError
+from pipeline.evaluation.items import items_of
 from pipeline.evaluation.pool import Axis, Pool, Sampling, TargetPool
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
@@ -35,58 +38,60 @@ def read_pool(path: str | Path, roles: ColumnRoles) -> Pool:
 
 
 def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
-    """Assemble the targets of a table that has been read.
+    """The pool of a table that has been read: one row per item and target, items in the order of their names.
+
+    Rows of one item of one target are averaged: labels, and what they are worth, count items.
 
     Raises:
         DataError: stray gold values, no labels, text where numbers belong, bad weights; rows are named.
     """
+    if len(roles.taus) == 1:
+        raise DataError("--tau needs at least 2 columns: draw 0, then the independent draws")
     notices = [Notice("table", note) for note in table.notes]
-    y, labeled = _outcomes(table, roles, notices)
-    signals = _numbers(table, roles.signals, "signal", notices)
-    taus = _numbers(table, roles.taus, "tau column", notices) if roles.taus else None
-    weights = _weights(table, roles.weights) if roles.weights else None
-    inclusion = _inclusion(table, roles.inclusion, labeled) if roles.inclusion else None
-    ids = label_column(table, roles.id) if roles.id else None
-    clusters = _full_labels(table, roles.cluster, "cluster column") if roles.cluster else None
-    if clusters is not None and len(np.unique(clusters)) < 2:
-        raise DataError(f"cluster column {roles.cluster!r} holds one value only; one cluster gives no standard error")
-    models = _full_labels(table, roles.model, "model column") if roles.model else np.full(len(y), ALL)
-    axes = [_axis(table, profile, notices) for profile in roles.profiles]
+    whole = _whole(table, roles, notices)
+    models = _full_labels(table, roles.model, "model column") if roles.model else np.full(whole.size, ALL)
     targets = []
-    for name in dict.fromkeys(models.tolist()):
+    present = dict.fromkeys(models.tolist())
+    for name in dict.fromkeys([*(name for name in roles.targets if name in present), *present]):
         rows = np.flatnonzero(models == name)
-        if not labeled[rows].any():
-            if len(rows) == len(y):
+        part = replace(whole.of(rows), name=str(name))
+        if not part.n:
+            if len(rows) == whole.size:
                 raise DataError(
                     f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows"
                 )
             notices.append(Notice("no_labels", f"target {name} has no gold label and was left out"))
             continue
-        if len(rows) < len(y) and labeled[rows].sum() < 2:
+        if len(rows) < whole.size and part.n < 2:
             notices.append(Notice("no_labels", f"target {name} has only 1 gold label and was left out"))
             continue
-        kept = checked_signals(signals[rows], roles.signals, y[rows], labeled[rows], name, notices)
-        part = None if clusters is None else clusters[rows]
-        if part is None and ids is not None:
-            part = _repeats(ids[rows], name, notices)
-        targets.append(
-            TargetPool(
-                name=str(name),
-                y=y[rows],
-                labeled=labeled[rows],
-                signals=kept.values,
-                signal_names=kept.names,
-                profiles=tuple(Axis(axis.column, axis.kind, axis.values[rows]) for axis in axes),
-                ids=None if ids is None else ids[rows],
-                clusters=part,
-                weights=None if weights is None else weights[rows],
-                sampling=_sampling(None if inclusion is None else inclusion[rows], labeled[rows]),
-                taus=None if taus is None else taus[rows],
-            )
-        )
+        part = items_of(part, notices)
+        if part.clusters is not None and len(np.unique(part.clusters)) == part.size:
+            part = replace(part, clusters=None)  # clusters of one are none
+        kept = checked_signals(part.signals, roles.signals, part.y, part.labeled, part.name, notices)
+        sampling = _sampling(part.sampling.chances, part.labeled, roles.sampling or "unknown")
+        targets.append(replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling))
     if not targets:
         raise DataError(f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows")
-    return Pool(tuple(targets), tuple(notices))
+    return Pool(tuple(targets), tuple(notices), roles.families)
+
+
+def _whole(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> TargetPool:
+    """All rows as if they were one target's."""
+    y, labeled = _outcomes(table, roles, notices)
+    inclusion = _inclusion(table, roles.inclusion, labeled) if roles.inclusion else None
+    clusters = _full_labels(table, roles.cluster, "cluster column") if roles.cluster else None
+    if clusters is not None and len(np.unique(clusters)) < 2:
+        raise DataError(f"cluster column {roles.cluster!r} holds one value only; one cluster gives no standard error")
+    return TargetPool(
+        ALL, y, labeled, _numbers(table, roles.signals, "signal", notices), roles.signals,
+        tuple(_axis(table, profile, notices) for profile in roles.profiles),
+        label_column(table, roles.id) if roles.id else None, clusters,
+        _weights(table, roles.weights) if roles.weights else None, Sampling(chances=inclusion),
+        _numbers(table, roles.taus, "tau column", notices) if roles.taus else None,
+        _numbers(table, roles.repeats, "column of repeats", notices) if roles.repeats else None,
+        number_column(table, roles.truth, "truth column").values if roles.truth else None,
+    )  # fmt: skip
 
 
 def _outcomes(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -161,10 +166,10 @@ def _inclusion(table: UserTable, name: str, labeled: NDArray[np.bool_]) -> Float
     return chances
 
 
-def _sampling(chances: FloatArray | None, labeled: NDArray[np.bool_]) -> Sampling:
+def _sampling(chances: FloatArray | None, labeled: NDArray[np.bool_], kind: Literal["uniform", "unknown"]) -> Sampling:
     """The design that the chances say, a number everywhere: where none is given, the labeled share."""
     if chances is None:
-        return Sampling()
+        return Sampling(kind)
     share = max(float(labeled.mean()), 1e-12)
     filled = np.where(np.isfinite(chances), chances, min(share, 1.0 - 1e-9))
     # Certain inclusion of a row without a label would contradict itself.
@@ -178,21 +183,6 @@ def _full_labels(table: UserTable, name: str, role: str) -> NDArray[np.str_]:
         places = ", ".join(table.place(int(row)) for row in empty[:5])
         raise DataError(f"{role} {name!r} is empty in {len(empty)} rows: {places}; fill them or remove these rows")
     return labels
-
-
-def _repeats(ids: NDArray[np.str_], target: str, notices: list[Notice]) -> NDArray[np.str_] | None:
-    """Rows of one item are repeats, not independent items: they form a cluster."""
-    count = len(ids) - len(np.unique(ids))
-    if count == 0:
-        return None
-    notices.append(
-        Notice(
-            "clustered_by_id",
-            f"item ids repeat ({count} rows more than items); rows of one item count as one cluster",
-            target,
-        )
-    )
-    return ids
 
 
 def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Axis:

@@ -50,8 +50,15 @@ def _told(estimates: EstimateSet, method: str, name: str) -> list[str]:
 
 
 def _intervals(estimates: EstimateSet, method: str) -> str:
-    kinds = [_INTERVALS.get(kind, kind) for kind in _told(estimates, method, "interval")]
+    forms = (found.interval for _, found in _of(estimates, method))
+    flat = dict.fromkeys(form for entry in forms for form in ([entry] if isinstance(entry, str) else entry))
+    kinds = [_INTERVALS.get(form, form) for form in flat]
     return f" (intervals: {_listed(kinds)})" if kinds else ""
+
+
+def _covered(estimates: EstimateSet, method: str) -> str:
+    """What the intervals of a method are about."""
+    return _listed(tuple(dict.fromkeys(found.target for _, found in _of(estimates, method))))
 
 
 def _design(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
@@ -63,7 +70,7 @@ def _design(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping
         if design.get("labeled") == "gold"
         else f"drawn uniformly without replacement (seed {manifest.get('seed')})"
     )
-    weighted = any(warning.code == "one_step_unweighted" for warning in estimates.warnings)
+    weighted = any(warning.code == "unequal_chances" for warning in estimates.warnings)
     more = "; later labels were drawn with known unequal chances, which are weighted for" if weighted else ""
     missing = (
         "A labeled item without a reply counts as wrong."
@@ -118,15 +125,15 @@ def _lace(estimates: EstimateSet, manifest: Mapping[str, Any]) -> Iterator[str]:
             "LACE corrects the labeled mean by label-free signals of all items (judge scores, order-swapped comparisons"
             " with anchors, stated confidence, disagreement of the scores; missing values filled with the pool's mean),"
             " its coefficients averaged over candidate rules by their leave-one-out error; it is about the"
-            f" {_listed(_told(estimates, 'lace', 'covers')) or 'pool mean'}{_intervals(estimates, 'lace')}."
+            f" {_covered(estimates, 'lace')} mean{_intervals(estimates, 'lace')}."
         )
     profiles = _of(estimates, "lace_profile")
     if profiles:
         axis = (manifest.get("benchmark") or {}).get("profile")
         points = len(profiles[0][1].at) if isinstance(profiles[0][1], Profile) else 0
         yield (
-            f"Profiles along {axis} are kernel-smoothed and estimated in the same way at {points} points, about the"
-            f" {_listed(_told(estimates, 'lace_profile', 'covers')) or 'pool profile'}"
+            f"Profiles along {axis} are {_smoothed(profiles)} and estimated in the same way at {points} points,"
+            f" about the {_covered(estimates, 'lace_profile')} profile"
             f"{_intervals(estimates, 'lace_profile')}."
         )
     if _of(estimates, "lace_profile_band"):
@@ -138,16 +145,22 @@ def _lace(estimates: EstimateSet, manifest: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _smoothed(profiles: Sequence[tuple[str, Estimate | Profile]]) -> str:
+    """How the points of a profile share labels."""
+    smoothed = any(isinstance(profile, Profile) and profile.smoothed for _, profile in profiles)
+    return "kernel-smoothed" if smoothed else "each level's own"
+
+
 def _decisions(estimates: EstimateSet) -> Iterator[str]:
     if not estimates.gaps:
         return
     yield "Gaps between targets are paired by item."
-    decided = estimates.extra.get("decisions")
-    if decided:
+    decided = estimates.decisions
+    if decided is not None:
+        same = "" if decided.margin is None else f"; two targets are equivalent if it lies within ±{decided.margin:g}"
         yield (
-            f"Joint intervals of all gaps (adjustment: {decided['adjustment']}) give the rank sets;"
-            f" p-values are Holm's, and two targets are called equivalent if the joint interval"
-            f" lies within ±{decided['margin']:g}."
+            f"A verdict is that of the interval that holds for all gaps together ({decided.adjustment}){same}; rank"
+            " sets follow from it, and p-values are Holm's."
         )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.estimators import Estimate, Profile
 from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.methods import decides, method_label
 from pipeline.report.markup import clean
-from pipeline.report.terminal import METHOD_LABELS, number
+from pipeline.report.terminal import about, number
 
 __all__ = ["PaperTable", "paper_tables", "tables_latex", "tables_markdown"]
 
@@ -47,12 +49,14 @@ _ENDS = ("Estimate", "SE", "Low", "High")
 
 def _means(estimates: EstimateSet) -> PaperTable:
     rows = tuple(
-        (target, METHOD_LABELS.get(method, method), *_numbers(found))
+        (target, method_label(method), *_numbers(found))
         for target, methods in estimates.items()
         for method, found in methods.items()
         if isinstance(found, Estimate)
     )
-    return PaperTable("Mean performance", ("Target", "Method", *_ENDS, "Labels"), rows, 2)
+    return PaperTable(
+        " ".join(filter(None, ("Mean performance", about(estimates)))), ("Target", "Method", *_ENDS, "Labels"), rows, 2
+    )
 
 
 def _profiles(estimates: EstimateSet, axis: str) -> Iterator[PaperTable]:
@@ -72,18 +76,20 @@ def _profiles(estimates: EstimateSet, axis: str) -> Iterator[PaperTable]:
             )
             for k, at in enumerate(found.at)
         )
-        yield PaperTable(f"Profile of {target} (LACE)", tuple(names), rows, 1)
+        smoothed = ", smoothed" if found.smoothed else ""
+        yield PaperTable(f"Profile of {target} (LACE{smoothed})", tuple(names), rows, 1)
 
 
 def _gaps(estimates: EstimateSet) -> PaperTable:
-    joint = {(p["a"], p["b"]): p for p in (estimates.extra.get("decisions") or {}).get("pairs", ())}
+    joint = {} if estimates.decisions is None else {(p.a, p.b): p for p in estimates.decisions.pairs}
     rows = []
     for gap in estimates.gaps:
         if not isinstance(gap.estimate, Estimate):
             continue
-        pair = joint.get((gap.a, gap.b)) if gap.method == "lace_gap" else None
-        ends = tuple(number(pair[end], percent=False, digits=2) if pair else "–" for end in ("low", "high"))
-        name = METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean")
+        pair = joint.get((gap.a, gap.b)) if decides(gap.method) else None
+        both = (math.nan, math.nan) if pair is None else (pair.low, pair.high)
+        ends = tuple(number(end, percent=False, digits=2) for end in both)
+        name = method_label(gap.method)
         rows.append((f"{gap.a} − {gap.b}", name, *_numbers(gap.estimate), *ends))
     return PaperTable("Paired gaps", ("Pair", "Method", *_ENDS, "Labels", "Joint low", "Joint high"), tuple(rows), 2)
 

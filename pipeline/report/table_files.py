@@ -5,21 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DataError
 from pipeline.estimators import Estimate, Profile
-from pipeline.evaluation.document import EstimateSet
-from pipeline.evaluation.rehearsal import Rehearsed
-from pipeline.evaluation.shrunk_groups import SHRUNK_NOTE
-from pipeline.report.terminal import METHOD_LABELS
+from pipeline.evaluation.document import Decisions, EstimateSet
+from pipeline.evaluation.methods import SHRUNK, SHRUNK_NOTE, method_label
+from pipeline.evaluation.rehearsal import Rehearsed, rehearsed_of
+from pipeline.report.terminal import about
 
 __all__ = ["csv_text", "html_text", "write_table_report"]
 
-_COLUMNS = ("target", "method", "at", "value", "se", "low", "high", "level", "n", "effective_labels", "verdict")
+_COLUMNS = ("target", "method", "at", "value", "se", "low", "high", "level", "n", "worth", "verdict")
 _STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;overflow-x:auto;
 padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem}
@@ -35,7 +35,6 @@ def write_table_report(
     *,
     title: str,
     sentences: Sequence[str] = (),
-    rehearsed: Sequence[Rehearsed] = (),
 ) -> tuple[Path, ...]:
     """Write the three files.
 
@@ -45,7 +44,7 @@ def write_table_report(
     contents = {
         "estimates.json": estimates.to_json(),
         "estimates.csv": csv_text(estimates),
-        "report.html": html_text(estimates, title=title, sentences=sentences, rehearsed=rehearsed),
+        "report.html": html_text(estimates, title=title, sentences=sentences),
     }
     paths = []
     try:
@@ -74,18 +73,14 @@ def _rows(estimates: EstimateSet) -> Iterator[dict[str, Any]]:
 
 
 def _estimate_rows(target: str, method: str, estimate: Estimate | Profile) -> Iterator[dict[str, Any]]:
-    facts = estimate.diagnostics
     shared = {"target": target, "method": method, "level": estimate.level}
     if isinstance(estimate, Estimate):
-        numbers = {name: getattr(estimate, name) for name in ("value", "se", "low", "high", "n")}
-        worth = {"effective_labels": facts.get("effective_labels"), "verdict": facts.get("verdict")}
-        yield {**shared, "at": None, **numbers, **worth}
+        numbers = {name: getattr(estimate, name) for name in ("value", "se", "low", "high", "n", "worth", "verdict")}
+        yield {**shared, "at": None, **numbers}
         return
-    verdicts = facts.get("verdict") or [""] * len(estimate.at)
     for k, at in enumerate(estimate.at.tolist()):
-        numbers = {name: float(getattr(estimate, name)[k]) for name in ("value", "se", "low", "high")}
-        worth = {"effective_labels": float(estimate.n_effective[k]), "verdict": verdicts[k]}
-        yield {**shared, "at": at, **numbers, "n": None, **worth}
+        numbers = {name: float(getattr(estimate, name)[k]) for name in ("value", "se", "low", "high", "worth")}
+        yield {**shared, "at": at, **numbers, "n": None, "verdict": estimate.verdict[k]}
 
 
 def csv_text(estimates: EstimateSet) -> str:
@@ -104,17 +99,17 @@ def _cell(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
-def html_text(
-    estimates: EstimateSet, *, title: str, sentences: Sequence[str] = (), rehearsed: Sequence[Rehearsed] = ()
-) -> str:
+def html_text(estimates: EstimateSet, *, title: str, sentences: Sequence[str] = ()) -> str:
     """A page without scripts or outside links: intervals drawn beside the numbers, then the warnings."""
     rows = list(_rows(estimates))
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>",
-        _html_ranks(estimates.extra.get("decisions")),
-        "<h2>Estimates</h2>",
+        f"<p><strong>{escape(estimates.headline)}</strong></p>" if estimates.headline else "",
+        _html_warnings(estimates),
+        _html_ranks(estimates.decisions),
+        f"<h2>Estimates {about(estimates)}</h2>",
     ]
     means = [row for row in rows if row["at"] is None]
     gaps = [row for row in means if row["target"] not in estimates]
@@ -125,19 +120,24 @@ def html_text(
         parts += [*(f"<p>{escape(sentence)}</p>" for sentence in sentences[6:]), "</details>"]
     if gaps:
         parts += ["<h2>Paired gaps</h2>", _html_table(gaps, place="labels")]
-    if any("shrunk" in method for methods in estimates.values() for method in methods):
+    if any(SHRUNK in method for methods in estimates.values() for method in methods):
         parts.append(f"<p>{escape(SHRUNK_NOTE[0].upper() + SHRUNK_NOTE[1:])}</p>")
     for target, method in dict.fromkeys((row["target"], row["method"]) for row in rows if row["at"] is not None):
         chosen = [row for row in rows if row["at"] is not None and (row["target"], row["method"]) == (target, method)]
-        parts.append(f"<h2>{escape(str(target))}: {escape(METHOD_LABELS.get(method, method))}</h2>")
+        parts.append(f"<h2>{escape(str(target))}: {escape(method_label(method))}</h2>")
         parts.append(_html_table(chosen, place="at"))
+    rehearsed = rehearsed_of(estimates)
     if rehearsed:
         parts.append(_html_rehearsal(rehearsed))
-    if estimates.warnings:
-        parts.append("<h2>Warnings</h2><ul>")
-        parts += [f'<li class="warn">{escape(warning.message)}</li>' for warning in estimates.warnings]
-        parts.append("</ul>")
     return "\n".join([*parts, "</body></html>", ""])
+
+
+def _html_warnings(estimates: EstimateSet) -> str:
+    """What must be known before the numbers are read."""
+    said = [warning.message for warning in estimates.warnings]
+    said += [f"{entry.target}: {entry.method} is left out: {entry.reason}" for entry in estimates.left_out]
+    listed = "".join(f'<li class="warn">{escape(text)}</li>' for text in said)
+    return f"<ul>{listed}</ul>" if said else ""
 
 
 def _html_table(rows: Sequence[dict[str, Any]], place: str) -> str:
@@ -150,8 +150,8 @@ def _html_table(rows: Sequence[dict[str, Any]], place: str) -> str:
         f"<th>interval</th><th></th><th>{'labels' if place == 'labels' else ''}</th><th>worth</th><th>signals</th></tr>"
     )
     for row in rows:
-        name = METHOD_LABELS.get(row["method"], row["method"]) if place == "labels" else _shown(row["at"])
-        worth = _shown(row["effective_labels"], 1)
+        name = method_label(row["method"]) if place == "labels" else _shown(row["at"])
+        worth = _shown(row["worth"], 1)
         lines.append(
             f"<tr><td>{escape(str(row['target']))}</td><td>{escape(str(name))}</td><td>{_shown(row['value'])}</td>"
             f"<td>{_shown(row['se'])}</td><td>[{_shown(row['low'])}, {_shown(row['high'])}]</td>"
@@ -161,27 +161,25 @@ def _html_table(rows: Sequence[dict[str, Any]], place: str) -> str:
     return "\n".join([*lines, "</table>"])
 
 
-def _html_ranks(decided: Mapping[str, Any] | None) -> str:
+def _html_ranks(decided: Decisions | None) -> str:
     """The ranks each model could hold, and the joint intervals behind them; empty with a single model."""
-    if not decided:
+    if decided is None:
         return ""
-    level = f"{100 * decided['level']:g} %"
+    level = f"{100 * decided.level:g} %"
     lines = [f"<h2>Ranks (all together, {level})</h2><table><tr><th>model</th><th>rank</th><th>could be</th></tr>"]
-    for entry in sorted(decided["rank_sets"], key=lambda found: found["rank"]):
-        reach = str(entry["best"]) if entry["best"] == entry["worst"] else f"{entry['best']} to {entry['worst']}"
-        lines.append(f"<tr><td>{escape(entry['name'])}</td><td>{entry['rank']}</td><td>{reach}</td></tr>")
-    lines.append("</table><details><summary>Joint intervals of all gaps</summary><table><tr><th>a − b</th>")
-    lines.append("<th>gap</th><th>joint interval</th><th>p (Holm)</th><th>decision</th></tr>")
-    for pair in decided["pairs"]:
-        better = pair["a"] if pair["low"] > 0 else pair["b"] if pair["high"] < 0 else ""
-        said = f"{better} is better" if better else "equivalent" if pair["equivalent"] else "undecided"
+    for entry in sorted(decided.rank_sets, key=lambda entry: entry.rank):
+        reach = str(entry.best) if entry.best == entry.worst else f"{entry.best} to {entry.worst}"
+        lines.append(f"<tr><td>{escape(entry.name)}</td><td>{entry.rank}</td><td>{reach}</td></tr>")
+    lines = [*lines, "</table>"] if decided.rank_sets else []
+    lines.append("<details><summary>Joint intervals of all gaps</summary><table><tr><th>a − b</th>")
+    lines.append("<th>gap</th><th>joint interval</th><th>p (Holm)</th><th>verdict</th></tr>")
+    for pair in decided.pairs:
         lines.append(
-            f"<tr><td>{escape(pair['a'])} − {escape(pair['b'])}</td><td>{_shown(pair['value'])}</td>"
-            f"<td>[{_shown(pair['low'])}, {_shown(pair['high'])}]</td><td>{_shown(pair['p_adjusted'])}</td>"
-            f"<td>{escape(said)}</td></tr>"
+            f"<tr><td>{escape(pair.a)} − {escape(pair.b)}</td><td>{_shown(pair.value)}</td>"
+            f"<td>[{_shown(pair.low)}, {_shown(pair.high)}]</td><td>{_shown(pair.p_adjusted)}</td>"
+            f"<td>{escape(pair.said)}</td></tr>"
         )
-    note = f"Equivalent: the joint interval lies within ±{decided['margin']:g}. Source: estimates.json, decisions."
-    return "\n".join([*lines, f"</table></details><p>{note}</p>"])
+    return "\n".join([*lines, "</table></details><p>Source: estimates.json, decisions.</p>"])
 
 
 def _shown(value: Any, digits: int = 4) -> str:

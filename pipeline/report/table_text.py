@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.estimators import Estimate, Profile
+from pipeline.estimators.worth import MIN_RANGE_LABELS
 from pipeline.evaluation.document import EstimateSet
-from pipeline.evaluation.rehearsal import Rehearsed
+from pipeline.evaluation.methods import leading, leads
+from pipeline.evaluation.rehearsal import Rehearsed, rehearsed_of
 from pipeline.report.terminal import number, print_estimates
 from pipeline.report.text_tables import TextTable, plain
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_table_estimates", "worth_sentences"]
 
-_HELP, _HURT = 1.05, 0.95
+_HELP = 1.05
 _MAX_SENTENCES = 20
 
 
@@ -26,49 +28,37 @@ def worth_sentences(estimates: EstimateSet) -> tuple[str, ...]:
     sentences = []
     for target, methods in estimates.items():
         prefix = "" if target == "all" else f"{target}: "
-        mean = methods.get("lace")
-        if isinstance(mean, Estimate) and "labels_gain" in mean.diagnostics:
-            gain, worth = mean.diagnostics["labels_gain"], mean.diagnostics["effective_labels"]
-            said = (
-                "the signals help"
-                if gain > _HELP
-                else "the signals hurt"
-                if gain < _HURT
-                else "the signals add nothing"
-            )
-            sentences.append(f"{prefix}{said}: {mean.n} labels are worth {worth:.0f} ({gain:.2f}×).")
-        parts = _component_sentence(methods.get("naive"))
-        sentences += [f"{prefix}{parts}"] if parts else []
+        mean = leading(methods)
+        said = _worth(mean) if mean is not None and mean.worth is not None and mean.verdict else ""
+        sentences += [f"{prefix}{said}"] if said else []
         for method, profile in methods.items():
-            if method.partition(":")[0] == "lace_profile" and isinstance(profile, Profile):
-                verdicts = list(profile.diagnostics.get("verdict") or [])
-                if verdicts:
-                    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("help", "neutral", "hurt") if v in verdicts)
-                    column = profile.diagnostics.get("column", "the profile")
-                    sentences.append(f"{prefix}along {column}: of {len(verdicts)} points the signals {counts}.")
+            if isinstance(profile, Profile) and leads(method) and any(profile.verdict):
+                counts = Counter(profile.verdict)
+                listed = ", ".join(f"{counts[word]} {word}" for word in ("help", "neutral", "hurt") if counts[word])
+                along = profile.column or "the profile"
+                sentences.append(f"{prefix}along {along}: of {len(profile.at)} points the signals {listed}.")
     return tuple(sentences)
 
 
-def _component_sentence(naive: Estimate | Profile | None) -> str:
-    """Where the variance of clustered labels lies, and what more rows or more clusters would buy."""
-    parts = naive.diagnostics.get("cluster_components") if isinstance(naive, Estimate) else None
-    if not parts:
+def _worth(mean: Estimate) -> str:
+    """What the signals did: that they hurt is said only where the whole range of their worth lies below the labels."""
+    assert mean.worth is not None
+    low, high = mean.worth_low, mean.worth_high
+    if low is not None and high is not None:
+        said = "the signals help" if low > mean.n else "the signals hurt" if high < mean.n else "the signals may help"
+        said = (
+            "the signals add nothing that shows" if said.endswith("may help") and mean.worth < _HELP * mean.n else said
+        )
+        return f"{said}: {mean.n} labels are worth about {mean.worth:.0f}, {low:.0f} to {high:.0f}."
+    if mean.n_items >= MIN_RANGE_LABELS:
         return ""
-
-    def error(clusters: float, size: float) -> str:
-        return f"{math.sqrt((parts['between'] + parts['within'] / size) / clusters):.4f}"
-
-    count, size = parts["clusters"], parts["size"]
     return (
-        f"{count:.0f} labeled clusters of about {size:.1f} rows: {parts['share']:.0%} of the variance lies between"
-        f" them; the plain mean's SE is about {error(count, size)}, and would be {error(count, 2 * size)} with twice"
-        f" the rows in each, {error(2 * count, size)} with twice the clusters."
+        f"{mean.n} labels are worth about {mean.worth:.0f}; how far that is noise cannot be told below"
+        f" {MIN_RANGE_LABELS} labels."
     )
 
 
-def print_table_estimates(
-    console: Console, estimates: EstimateSet, *, title: str = "", rehearsed: Sequence[Rehearsed] = ()
-) -> None:
+def print_table_estimates(console: Console, estimates: EstimateSet, *, title: str = "") -> None:
     """Estimate, interval, labels, what they are worth, whether the signals helped, the rehearsal, the warnings."""
     from rich.text import Text
 
@@ -78,6 +68,7 @@ def print_table_estimates(
         console.print(Text(plain(sentence)))
     if len(sentences) > _MAX_SENTENCES:
         console.print(Text(f"… and {len(sentences) - _MAX_SENTENCES} more (see --json or --out)"))
+    rehearsed = rehearsed_of(estimates)
     if rehearsed:
         console.print(_rehearsal(rehearsed))
 

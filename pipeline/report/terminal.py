@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pipeline.estimators.results import Estimate, Profile
-from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.document import Decisions, EstimateSet
+from pipeline.evaluation.methods import decides, leads, method_label
 from pipeline.report.text_tables import TextTable, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["METHOD_LABELS", "number", "print_estimates", "span", "worth"]
-
-METHOD_LABELS: Mapping[str, str] = {
-    "gold_all": "gold, all items",
-    "naive": "naive",
-    "repeated_decoding": "repeated decoding",
-    "one_step": "one-step",
-    "one_step_pool": "one-step, pool",
-    "one_step_paper": "one-step, λ = 1",
-    "lace": "LACE mean",
-    "lace_deployment": "LACE, deployment",
-    "lace_profile": "LACE profile",
-    "lace_profile_shrunk": "LACE profile, shrunk (option)",
-    "truth": "simulated truth",
-}
-
+__all__ = ["about", "number", "print_estimates", "span", "worth"]
 
 _LARGE = 1e6
 """From here on decimals say nothing."""
@@ -66,40 +52,40 @@ def print_estimates(console: Console, estimates: EstimateSet, *, title: str = ""
 def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
+    if estimates.headline:
+        yield Text(plain(estimates.headline))
+    for warning in estimates.warnings:
+        yield Text(plain(f"! {warning.message}"), style="yellow")
+    for entry in estimates.left_out:
+        yield Text(plain(f"! {entry.target}: {entry.method} is left out: {entry.reason}"), style="yellow")
     if any(isinstance(e, Estimate) for methods in estimates.values() for e in methods.values()):
         yield _means(estimates, title)
     if profiles:
         for target, methods in estimates.items():
             for method, profile in methods.items():
-                if method.startswith("lace_profile") and not method.endswith("_band") and isinstance(profile, Profile):
-                    along = f" along {profile.diagnostics['column']}" if "column" in profile.diagnostics else ""
-                    how = ", shrunk to the groups' mean (option)" if "shrunk" in method else ""
-                    yield _profile(f"{target}: profile{along}{how}", profile)
+                if isinstance(profile, Profile) and leads(method):
+                    yield _profile(f"{target}: {profile_title(profile)}", profile)
     if any(isinstance(gap.estimate, Estimate) for gap in estimates.gaps):
         yield _gaps(estimates)
-    decided = estimates.extra.get("decisions")
-    if decided:
-        yield _ranks(decided)
+    if estimates.decisions is not None and estimates.decisions.rank_sets:
+        yield _ranks(estimates.decisions)
     if estimates.best_of_n:
         yield _best_of_n(estimates)
-    for warning in estimates.warnings:
-        yield Text(plain(f"! {warning.message}"), style="yellow")
 
 
-def worth(estimate: Estimate, naive: Estimate | Profile | None) -> str:
-    """Labels that the plain mean would need for the same standard error, as the estimate says or from both SEs.
-
-    n·(SE_naive/SE)²; about a finite pool of M items, where even the plain mean gets exact, s²/(SE² + s²/M) with
-    s² = n·SE_naive².
-    """
-    told = estimate.diagnostics.get("effective_labels")
-    if isinstance(told, float) and math.isfinite(told):
-        return f"{told:.0f}"
-    if not isinstance(naive, Estimate) or estimate is naive or not estimate.se > 0 or not naive.se > 0:
+def worth(estimate: Estimate) -> str:
+    """Labels of the plain mean with the same standard error; with their range, where it can be told."""
+    if estimate.worth is None:
         return ""
-    spread, pool = naive.n * naive.se**2, estimate.diagnostics.get("n_pool")
-    within = spread / pool if pool and estimate.diagnostics.get("target") == "pool" else 0.0
-    return f"{spread / (estimate.se**2 + within):.0f}"
+    if estimate.worth_low is None or estimate.worth_high is None or estimate.worth == estimate.n:
+        return f"{estimate.worth:.0f}"
+    return f"{estimate.worth:.0f} ({estimate.worth_low:.0f}–{estimate.worth_high:.0f})"
+
+
+def about(estimates: EstimateSet) -> str:
+    """What the numbers are about, where it is not items like these: it stands in titles."""
+    pool = any(e.target == "pool" for e in _single(estimates) if e.se > 0.0 or e.interval != "none")
+    return "of these very items" if pool else ""
 
 
 def _means(estimates: EstimateSet, title: str) -> TextTable:
@@ -108,7 +94,7 @@ def _means(estimates: EstimateSet, title: str) -> TextTable:
     level = f"{100 * single[0].level:.0f} % interval"
     unit = "%" if percent else "value"
     table = TextTable(
-        title,
+        " ".join(part for part in (title, about(estimates)) if part),
         [
             ("target", False),
             ("method", False),
@@ -126,23 +112,31 @@ def _means(estimates: EstimateSet, title: str) -> TextTable:
         for method, estimate in methods.items():
             if not isinstance(estimate, Estimate):
                 continue
-            known = method in ("gold_all", "truth")
+            known = estimate.interval == "none"
             table.add(
                 shown,
-                METHOD_LABELS.get(method, method),
+                method_label(method),
                 number(estimate.value, percent=percent),
                 "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
                 "" if known else span(estimate.low, estimate.high, percent=percent),
                 str(estimate.n),
-                "" if known else worth(estimate, methods.get("naive")),
+                "" if known else worth(estimate),
             )
             shown = ""
     return table
 
 
+def profile_title(profile: Profile) -> str:
+    """``LACE profile along level``, with what a reader must know of it: whether it is smoothed, what it is about."""
+    along = f" along {profile.column}" if profile.column else ""
+    smoothed = ", smoothed" if profile.smoothed else ""
+    return (
+        f"{method_label(profile.method)}{along}{smoothed}{', of these very items' if profile.target == 'pool' else ''}"
+    )
+
+
 def _profile(title: str, profile: Profile) -> TextTable:
     percent = bool(all(-0.5 <= v <= 1.5 for v in profile.value if math.isfinite(v)))
-    verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
     table = TextTable(
         title,
         [
@@ -162,44 +156,45 @@ def _profile(title: str, profile: Profile) -> TextTable:
             number(profile.se[position], percent=percent, digits=2 if percent else 1),
             span(profile.low[position], profile.high[position], percent=percent),
             f"{profile.n_effective[position]:.1f}",
-            str(verdicts[position]),
+            profile.verdict[position],
         )
     return table
 
 
 def _gaps(estimates: EstimateSet) -> TextTable:
     percent = _is_share(_single(estimates))
+    decided = {} if estimates.decisions is None else {(p.a, p.b): p for p in estimates.decisions.pairs}
+    level = f"{100 * estimates.decisions.level:g} % jointly" if estimates.decisions is not None else "interval"
     table = TextTable(
-        "Paired gaps",
-        [("a − b", False), ("method", False), ("gap", True), ("SE", True), ("interval", True), ("decided", False)],
+        " ".join(part for part in ("Paired gaps", about(estimates)) if part),
+        [("a − b", False), ("method", False), ("gap", True), ("SE", True), (level, True), ("verdict", False)],
     )
     for gap in estimates.gaps:
         estimate = gap.estimate
         if not isinstance(estimate, Estimate):
             continue
-        decided = "a > b" if estimate.low > 0 else "a < b" if estimate.high < 0 else "no"
+        pair = decided.get((gap.a, gap.b)) if decides(gap.method) else None
+        low, high = (estimate.low, estimate.high) if pair is None else (pair.low, pair.high)
         table.add(
             f"{gap.a} − {gap.b}",
-            METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean"),
+            method_label(gap.method),
             number(estimate.value, percent=percent),
             number(estimate.se, percent=percent, digits=2 if percent else 1),
-            span(estimate.low, estimate.high, percent=percent),
-            decided,
+            span(low, high, percent=percent),
+            "" if pair is None else pair.said,
         )
     return table
 
 
-def _ranks(decided: Mapping[str, Any]) -> TextTable:
+def _ranks(decided: Decisions) -> TextTable:
     """The ranks each target could hold, all together with the stated probability."""
     table = TextTable(
-        f"Ranks (joint, {100 * decided['level']:.0f} %)",
-        [("target", False), ("rank", True), ("could be", True), ("better than, for certain", False)],
+        f"Ranks ({100 * decided.level:g} %, all comparisons together)",
+        [("target", False), ("rank", True), ("could be", True), ("better than", False)],
     )
-    for entry in decided["rank_sets"]:
-        beaten = [p["b"] for p in decided["pairs"] if p["a"] == entry["name"] and p["low"] > 0]
-        beaten += [p["a"] for p in decided["pairs"] if p["b"] == entry["name"] and p["high"] < 0]
-        reach = str(entry["best"]) if entry["best"] == entry["worst"] else f"{entry['best']} to {entry['worst']}"
-        table.add(entry["name"], str(entry["rank"]), reach, ", ".join(beaten) or "–")
+    for entry in sorted(decided.rank_sets, key=lambda entry: entry.rank):
+        reach = str(entry.best) if entry.best == entry.worst else f"{entry.best} to {entry.worst}"
+        table.add(entry.name, str(entry.rank), reach, ", ".join(decided.beaten(entry.name)) or "–")
     return table
 
 

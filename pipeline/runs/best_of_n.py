@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from pipeline.config import RunConfig
 from pipeline.errors import DataError, InputError
 from pipeline.estimators import (
-    Estimate,
     best_of_n_batch,
-    best_of_n_gold,
     best_of_n_warnings,
-    paired_difference,
     population_mean,
 )
+from pipeline.evaluation.best_of_n import policy_values
 from pipeline.evaluation.document import BestOfNEstimate, Warned
 from pipeline.runs.frames import RunTables
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
@@ -54,7 +52,7 @@ def best_of_n_estimates(
             continue
         for n in settings.n:
             for j in settings.j:
-                estimates += _policy(target, matrices, n, j)
+                estimates += policy_values(target, matrices, n, j)
         for found in best_of_n_warnings(list(matrices.matrices), max(settings.n), max(settings.j)):
             warnings.append(Warned(f"best_of_n_{found.code}", f"{target}: {found.message}"))
         curves[target] = _curve(matrices, max(settings.j))
@@ -73,42 +71,11 @@ def _matrices(tables: RunTables, target: str, *, min_scores: int, min_candidates
     return score_matrices(long, gold="gold" if known else None, min_scores=min_scores, min_candidates=min_candidates)
 
 
-def _policy(target: str, matrices: ScoreMatrices, n: int, j: int) -> list[BestOfNEstimate]:
-    scores = list(matrices.matrices)
-    values = best_of_n_batch(scores, n, j)
-    single = np.array([float(matrix.mean()) for matrix in scores])
-    found = [
-        _entry(target, n, j, "score", population_mean(values, interval="t")),
-        _entry(target, n, j, "gain", paired_difference(values, single, interval="t")),
-    ]
-    gold = _gold(matrices, n, j)
-    if gold is not None:
-        selected, plain = gold
-        found.append(_entry(target, n, j, "gold", population_mean(selected, interval="t")))
-        found.append(_entry(target, n, j, "gold_gain", paired_difference(selected, plain, interval="t")))
-    return found
-
-
-def _gold(matrices: ScoreMatrices, n: int, j: int) -> tuple[FloatArray, FloatArray] | None:
-    """Gold value of the selected candidate and of a random one, per prompt whose gold is wholly known."""
-    if matrices.gold is None:
-        return None
-    known = [(s, g) for s, g in zip(matrices.matrices, matrices.gold, strict=True) if np.isfinite(g).all()]
-    if len(known) < 2:
-        return None
-    selected = np.array([best_of_n_gold(scores, gold, n, j) for scores, gold in known])
-    return selected, np.array([float(gold.mean()) for _, gold in known])
-
-
-def _entry(target: str, n: int, j: int, measure: str, estimate: Estimate) -> BestOfNEstimate:
-    return BestOfNEstimate(target, n, j, estimate, measure)
-
-
 def _curve(matrices: ScoreMatrices, j: int) -> list[dict[str, Any]]:
     """Value of the J-score policy for every N up to the smallest number of candidates."""
     scores = list(matrices.matrices)
     most = min(len(matrix) for matrix in scores)
     return [
-        {"n": n, "j": j, "estimate": population_mean(best_of_n_batch(scores, n, j), interval="t").to_dict()}
+        {"n": n, "j": j, "estimate": population_mean(best_of_n_batch(scores, n, j)).to_dict()}
         for n in range(1, most + 1)
     ]

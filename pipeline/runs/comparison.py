@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,35 @@ import numpy as np
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.estimators import Estimate, fit_gap, mean_gap
-from pipeline.runs.arrays import TargetArrays, generator, target_arrays
+from pipeline.estimators import Estimate
+from pipeline.evaluation.document import EstimateSet, PairDecision
+from pipeline.evaluation.evaluate import evaluate
+from pipeline.evaluation.gaps import Pair, joined, without_signals
+from pipeline.evaluation.options import Options
+from pipeline.evaluation.pool import Pool, Sampling
 from pipeline.runs.directory import RunDirectory, find_run
+from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
 
-__all__ = ["Compared", "compare_runs"]
+__all__ = ["Compared", "ComparedPair", "compare_runs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
+    """Two runs on shared items, the first run's minus the second's.
+
+    Attributes:
+        pairs: (target of the first run, of the second, shared items, items labeled in both, plain paired difference,
+            LACE's with both runs' signals or None where neither has any).
+        estimates: both runs' targets on the shared items, and every pair decided together.
+    """
+
+    pairs: tuple[ComparedPair, ...]
+    estimates: EstimateSet
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
     """One pair of targets, the first run's minus the second's.
 
     Attributes:
@@ -28,7 +47,8 @@ class Compared:
         shared: items that both runs hold.
         labeled: of them with a label in both.
         naive: paired mean difference over the labeled items.
-        lace: the same for all shared items, with both runs' signals; None where a run has no signals.
+        lace: the same for all shared items, with both runs' signals; None where the runs have no signals.
+        decision: from intervals that hold for all pairs together.
     """
 
     a: str
@@ -37,6 +57,7 @@ class Compared:
     labeled: int
     naive: Estimate
     lace: Estimate | None
+    decision: PairDecision
 
     def to_dict(self) -> dict[str, Any]:
         """As ``auxeval compare --json`` prints it."""
@@ -47,20 +68,50 @@ class Compared:
             "labeled": self.labeled,
             "naive": self.naive.to_dict(),
             "lace": None if self.lace is None else self.lace.to_dict(),
+            "decision": self.decision.to_dict(),
         }
 
 
-def compare_runs(first: str | Path, second: str | Path, *, runs_dir: str | Path = "runs") -> tuple[Compared, ...]:
+def compare_runs(
+    first: str | Path, second: str | Path, *, runs_dir: str | Path = "runs", options: Options | None = None
+) -> Compared:
     """Paired comparison on shared items: targets of one name with each other, else the only target of each run.
+
+    Args:
+        first, second: runs; every difference is first − second.
+        runs_dir: where runs are.
+        options: level, margin, target; by default about items like these at 95 %.
 
     Raises:
         InputError: a run is missing or unfinished, nothing is shared, the questions differ, or too few labels.
     """
     one, two = find_run(first, Path(runs_dir)), find_run(second, Path(runs_dir))
+    options = options or Options(methods=("naive", "lace", "gaps"))
     left, right = RunTables(one.tables), RunTables(two.tables)
     shared = _shared_items(left.items, right.items, one, two)
-    pairs = _pairs(_targets(one), _targets(two))
-    return tuple(_compare(a, b, left, right, shared) for a, b in pairs)
+    pools = _pool(left, one, shared), _pool(right, two, shared)
+    pairs, targets = [], []
+    for a, b in _pairs(_targets(one), _targets(two)):
+        names = _named(a, b, one, two)
+        pair = joined(replace(pools[0][a], name=names[0]), replace(pools[1][b], name=names[1]), options)
+        n = int(pair.both.sum())
+        if n < 2:
+            raise InputError(f"{a} against {b}: {n} shared items have a label in both runs; at least 2 are needed")
+        pairs.append((a, b, pair))
+        targets += [pair.first, pair.second]
+    pool = Pool(tuple(targets), tuple(notice for pool in pools for notice in pool.notices))
+    estimates = evaluate(pool, options, pairs=[pair for _, _, pair in pairs])
+    return Compared(tuple(_compared(a, b, pair, estimates) for a, b, pair in pairs), estimates)
+
+
+def _compared(a: str, b: str, pair: Pair, estimates: EstimateSet) -> ComparedPair:
+    assert estimates.decisions is not None
+    bare = Pair(without_signals(pair.first), without_signals(pair.second), pair.options)
+    naive = replace(bare.fit.estimate(pair.options.level), method="naive")
+    signals = pair.first.signals.shape[1] + pair.second.signals.shape[1]
+    decided = next(d for d in estimates.decisions.pairs if (d.a, d.b) == (pair.first.name, pair.second.name))
+    lace = pair.fit.estimate(pair.options.level) if signals else None
+    return ComparedPair(a, b, pair.first.size, int(pair.both.sum()), naive, lace, decided)
 
 
 def _targets(directory: RunDirectory) -> Sequence[str]:
@@ -91,36 +142,22 @@ def _shared_items(left: pl.DataFrame, right: pl.DataFrame, one: RunDirectory, tw
     return sorted(joined["item_id"].to_list())
 
 
-def _compare(a: str, b: str, left: RunTables, right: RunTables, shared: list[str]) -> Compared:
-    first, second = _arrays(left, a, shared), _arrays(right, b, shared)
-    both = first.labeled & second.labeled
-    n = int(both.sum())
-    if n < 2:
-        raise InputError(f"{a} against {b}: {n} shared items have a label in both runs; at least 2 are needed")
-    naive = mean_gap(first.y[both], second.y[both])
-    return Compared(a, b, len(shared), n, naive, _lace(first, second, both))
+def _pool(tables: RunTables, directory: RunDirectory, shared: list[str]) -> Pool:
+    """The pool of one run on the shared items. Where the outcome of every item is known all of them are labels."""
+    pool = run_pool(directory.config(), tables)
+    targets = []
+    for target in pool.targets:
+        if target.truth is not None and np.isfinite(target.truth).all():
+            every = np.ones(target.size, dtype=bool)
+            target = replace(target, y=target.truth, labeled=every, sampling=Sampling("uniform"))
+        assert target.ids is not None
+        targets.append(target.of(np.isin(target.ids, shared)))
+    return replace(pool, targets=tuple(targets))
 
 
-def _arrays(tables: RunTables, target: str, shared: list[str]) -> TargetArrays:
-    """The arrays of one target on the shared items; labels are all gold answers that the run knows."""
-    signals = tables.signals.filter(pl.col("item_id").is_in(shared))
-    answers = tables.responses.filter(
-        (pl.col("model") == target) & (pl.col("stage") == "answer") & (pl.col("draw") == 0)
-    )
-    phi: Mapping[str, float | None] = dict(answers.select("item_id", "phi").iter_rows())
-    arrays = target_arrays(signals, target)
-    known = np.array([np.nan if phi.get(item) is None else phi[item] for item in shared], dtype=np.float64)
-    y = np.where(np.isfinite(known), known, arrays.y)
-    return replace(arrays, y=y, labeled=np.isfinite(y))
-
-
-def _lace(first: TargetArrays, second: TargetArrays, both: np.ndarray[Any, Any]) -> Estimate | None:
-    stacked = np.column_stack([first.signals, second.signals])
-    if not stacked.shape[1]:
-        return None
-    return fit_gap(
-        np.where(both, first.y - second.y, np.nan),
-        stacked,
-        labeled=both,
-        rng=generator(0, "compare", first.name, second.name),
-    ).estimate()
+def _named(first: str, second: str, one: RunDirectory, two: RunDirectory) -> tuple[str, str]:
+    """Names that tell two targets apart."""
+    if first != second:
+        return first, second
+    left, right = one.path.name, two.path.name
+    return (f"{first} ({left})", f"{second} ({right})") if left != right else (f"{first} (1)", f"{second} (2)")

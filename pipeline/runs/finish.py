@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
-from pipeline.evaluation.document import EstimateSet, Warned
-from pipeline.runs.arrays import target_arrays
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.planning import families_worth
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
+from pipeline.runs.exported import Exported, exported
 from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
-from pipeline.runs.planning import families_worth
 from pipeline.runs.quality import quality_warnings, simulated_truth
 from pipeline.tables.cast import Cast
+from pipeline.tables.schemas import signals_table
 from pipeline.tables.signals import assemble_signals
 from pipeline.tables.store import write_frame
 
@@ -42,16 +44,16 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
         kind=manifest.values["benchmark"]["profile_kind"],
     )
     write_frame(directory.tables, schema, frame)
-    estimates = estimate_run(config, RunTables(directory.tables))
+    table = exported(config, RunTables(directory.tables))
+    write_frame(directory.tables, signals_table(table.frame), table.frame, metadata=table.metadata())
+    estimates = estimate_run(config, tables, table)
     noticed = quality_warnings(config, tables)
     truth = simulated_truth(config, tables)
-    worth = _worth(config, tables) if "lace" in config.estimate else []
-    estimates = EstimateSet(
-        estimates.targets,
-        estimates.gaps,
-        estimates.best_of_n,
-        tuple(_unique((*noticed, *estimates.warnings))),
-        {**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
+    worth = _worth(table) if "lace" in config.estimate else []
+    estimates = replace(
+        estimates,
+        warnings=tuple(dict.fromkeys((*noticed, *estimates.warnings))),
+        extra={**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
     )
     write_atomically(directory.estimates_file, estimates.to_json())
     make_report(directory, state="done")  # which is what the manifest says as soon as the report is there
@@ -72,18 +74,14 @@ def run_cast(config: RunConfig) -> Cast:
     )
 
 
-def _worth(config: RunConfig, tables: RunTables) -> list[dict[str, Any]]:
+def _worth(table: Exported) -> list[dict[str, Any]]:
     """What each family of signals is worth, by target; without costs, which a replay does not have."""
     kept = ("target", "family", "gain", "effective", "without")
-    return [
-        {name: entry[name] for name in kept}
-        for target in config.roles.targets
-        for entry in families_worth(target, target_arrays(tables.signals, target, tables.inclusion), config)
-    ]
-
-
-def _unique(warnings: tuple[Warned, ...]) -> list[Warned]:
-    return list(dict.fromkeys(warnings))
+    pool = table.pool()
+    if len(pool.families) < 2:
+        return []
+    entries = [{**e.to_dict(), "target": target.name} for target in pool.targets for e in families_worth(pool, target)]
+    return [{name: entry[name] for name in kept} for entry in entries]
 
 
 def make_report(directory: RunDirectory, *, state: State | None = None) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pipeline.tables.column_roles import ProfileKind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +45,16 @@ class RunTables:
         from pipeline.runs.labels import stored_labels
 
         return stored_labels(self._folder.parent).inclusion or None
+
+    @cached_property
+    def profile_kind(self) -> ProfileKind | None:
+        """What the manifest says of the profile axis; None: find out."""
+        try:
+            manifest = json.loads((self._folder.parent / "manifest.json").read_text(encoding="utf-8"))
+            kind: ProfileKind | None = manifest["benchmark"]["profile_kind"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return kind
 
     @cached_property
     def items(self) -> pl.DataFrame:

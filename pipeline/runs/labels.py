@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
-from pipeline.estimators.label_strata import Pilot
 from pipeline.evaluation.document import EstimateSet
-from pipeline.evaluation.label_draw import draw_labels
-from pipeline.runs.arrays import target_arrays
+from pipeline.evaluation.label_draw import draw_labels, pilot_of
 from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.exported import run_pool
+from pipeline.runs.frames import RunTables
 from pipeline.runs.manifest import Manifest
 from pipeline.tables.labels import (
     LabelDesign,
@@ -85,12 +84,7 @@ def export_run_labels(
     """
     config = load_config(directory.config_file)
     items = read_table(directory.tables, "items").sort("item_id")
-    signals = read_table(directory.tables, "signals")
-    pilots = []
-    for target in config.roles.targets:
-        arrays = target_arrays(signals, target)
-        columns = arrays.signals if arrays.signals.shape[1] else np.zeros((len(arrays.y), 1))
-        pilots.append(Pilot(np.where(arrays.labeled, arrays.y, np.nan), columns))
+    pilots = [pilot_of(target) for target in run_pool(config, RunTables(directory.tables)).targets]
     ids = items["item_id"].to_list()
     before = stored_labels(directory.path).inclusion
     design = draw_labels(

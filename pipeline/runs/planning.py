@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from pipeline.config import RunConfig
-from pipeline.estimators import Estimate, Profile, lace_mean
-from pipeline.estimators.planning import family_worth, plan_mean, plan_profile
-from pipeline.evaluation.document import read_estimates
-from pipeline.evaluation.signal_families import FAMILIES, family_costs, family_of
-from pipeline.runs.arrays import TargetArrays, generator, target_arrays
+from pipeline.evaluation.planning import Family, advise, families_worth
+from pipeline.evaluation.signal_families import family_costs
 from pipeline.runs.directory import RunDirectory
+from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
 
-__all__ = ["families_worth", "plan_labels"]
+__all__ = ["plan_labels"]
 
 
 def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
@@ -27,82 +20,22 @@ def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
         directory: a finished run.
         width: wanted half-width; None plans nothing and says only what the families are worth.
     """
-    config = directory.config()
-    estimates = read_estimates(directory.estimates_file)
-    tables = RunTables(directory.tables)
+    pool = run_pool(directory.config(), RunTables(directory.tables))
     costs, unit = family_costs(directory.manifest())
+    families = [Family(name, tuple(columns), (costs or {}).get(name)) for name, columns in pool.families.items()]
     plans: list[dict[str, Any]] = []
     worth: list[dict[str, Any]] = []
-    for target, methods in estimates.items():
-        arrays = target_arrays(tables.signals, target)
-        if width is not None:
-            plans += _plans(target, methods, arrays, width)
-        worth += families_worth(target, arrays, config, costs, unit)
-    return {"half_width": width, "plans": plans, "worth": worth}
+    for target in pool.targets:
+        if width is not None and not target.complete:
+            advice = advise(pool, target, (width,), families, unit=unit)
+            plans += advice.plan_rows()
+            worth += advice.worth_rows()
+        elif len(families) > 1:
+            for entry in families_worth(pool, target, families, unit=unit):
+                worth.append({**entry.to_dict(), "target": target.name, "sentence": f"{target.name}: {entry.sentence}"})
+    return {"half_width": width, "plans": [_plain(entry) for entry in plans], "worth": worth}
 
 
-def _plans(
-    target: str, methods: Mapping[str, Estimate | Profile], arrays: TargetArrays, width: float
-) -> list[dict[str, Any]]:
-    phi = arrays.y[arrays.labeled]
-    pool = len(arrays.y)
-    found = []
-    lace = methods.get("lace")
-    if isinstance(lace, Estimate) and len(phi) > 1:
-        for kind, what in (("pool", "mean of these items"), ("population", "mean of such items")):
-            plan = plan_mean(lace, pool, width, outcome_variance=float(np.var(phi, ddof=1)), target=kind)  # type: ignore[arg-type]
-            found.append({**plan.to_dict(), "target": target, "what": what, "note": plan.reason or ""})
-    profile = methods.get("lace_profile")
-    if isinstance(profile, Profile):
-        plan = plan_profile(profile, len(phi), pool, width)
-        note = plan.reason or f"decided at {plan.at}"
-        found.append({**plan.to_dict(), "target": target, "what": "worst profile point", "note": note})
-    return [{**entry, "at": _text(entry.get("at"))} for entry in found]
-
-
-def _text(at: Any) -> Any:
-    return at if at is None or isinstance(at, str | int | float) else str(at)
-
-
-def families_worth(
-    target: str, arrays: TargetArrays, config: RunConfig, costs: Mapping[str, float] | None = None, unit: str = ""
-) -> list[dict[str, Any]]:
-    """Leave-one-family-out: effective labels of the LACE mean with and without each family of signals."""
-    present = {
-        family: [k for k, name in enumerate(arrays.signal_names) if family_of(name) == family] for family in FAMILIES
-    }
-    present = {family: columns for family, columns in present.items() if columns}
-    if len(present) < 2 or arrays.labeled.sum() < 3:
-        return []
-    everything = list(range(len(arrays.signal_names)))
-    effective = _effective(arrays, everything, config)
-    without = {
-        family: _effective(arrays, [k for k in everything if k not in columns], config)
-        for family, columns in present.items()
-    }
-    named = {family: costs.get(family, 0.0) for family in present} if costs else None
-    found = family_worth(effective, without, named)
-    return [
-        {**entry.to_dict(), "target": target, "unit": unit, "sentence": f"{target}: {_in_unit(entry.sentence, unit)}"}
-        for entry in found
-    ]
-
-
-def _in_unit(sentence: str, unit: str) -> str:
-    return sentence.replace("of the money", f"of the {unit}")
-
-
-def _effective(arrays: TargetArrays, columns: list[int], config: RunConfig) -> float:
-    """Labels that the plain mean of the pool would need for the same standard error."""
-    phi = arrays.y[arrays.labeled]
-    n, pool = len(phi), len(arrays.y)
-    estimate = lace_mean(
-        arrays.y,
-        arrays.signals[:, columns],
-        labeled=arrays.labeled,
-        adapt="average",
-        learner=None,
-        rng=generator(config.seed, "worth", arrays.name),
-    )
-    plain = math.sqrt(float(np.var(phi, ddof=1)) / n * (1 - n / pool))
-    return n * (plain / estimate.se) ** 2 if estimate.se > 0 else float(n)
+def _plain(entry: dict[str, Any]) -> dict[str, Any]:
+    at = entry.get("at")
+    return {**entry, "at": at if at is None or isinstance(at, str | int | float) else str(at)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 __all__ = ["ColumnRoles", "ProfileKind", "ProfileRole"]
 
@@ -33,6 +34,11 @@ class ColumnRoles:
         labeled: yes/no; gold outside it is never read.
         inclusion: probability in (0, 1] with which each row was drawn for labelling.
         taus: columns of predicted outcomes: draw 0 first, then the independent draws (the one-step estimator).
+        repeats: columns of the outcomes of several answers to the item.
+        truth: the outcome of every item, where it is known beyond the labels.
+        sampling: how labels were drawn, where that is known: ``uniform``.
+        targets: models of the table, in the order in which they are shown; empty: as they come.
+        families: name of a family of signals → its columns.
         gold_range: (low, high) that every gold value must lie in; None means: judge by the values.
     """
 
@@ -47,9 +53,33 @@ class ColumnRoles:
     inclusion: str | None = None
     taus: tuple[str, ...] = ()
     gold_range: tuple[float, float] | None = None
+    repeats: tuple[str, ...] = ()
+    truth: str | None = None
+    sampling: Literal["uniform"] | None = None
+    targets: tuple[str, ...] = ()
+    families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def columns(self) -> list[str]:
         """Every named column, once."""
-        single = (self.gold, self.id, self.model, self.cluster, self.weights, self.labeled, self.inclusion)
-        several = (*self.signals, *self.taus, *(profile.column for profile in self.profiles))
+        single = (self.gold, self.id, self.model, self.cluster, self.weights, self.labeled, self.inclusion, self.truth)
+        several = (*self.signals, *self.taus, *self.repeats, *(profile.column for profile in self.profiles))
         return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is named, as JSON values; ``from_dict`` reads it again."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, (), [], {})}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> ColumnRoles:
+        """What ``to_dict`` wrote.
+
+        Raises:
+            TypeError, AttributeError: it is not such a mapping.
+        """
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        values["profiles"] = tuple(ProfileRole(**entry) for entry in values.get("profiles", ()))
+        families = dict(stored.get("families", {}))
+        values["families"] = {name: tuple(columns) for name, columns in families.items()}
+        return cls(**values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,7 @@ import polars as pl
 
 from pipeline.tables.cast import NO_SIGNALS, PAPER_CAST
 
-__all__ = ["OWN", "RATINGS", "REASONS", "TABLES", "ProfileKind", "TableSchema", "signal_columns", "signals_schema"]
+__all__ = ["OWN", "RATINGS", "REASONS", "TABLES", "ProfileKind", "TableSchema", "signal_columns", "signals_schema", "signals_table"]
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
@@ -18,6 +19,8 @@ REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer",
 """Why a value is null: the closed list of every ``<column>_reason``."""
 
 
+_NUMBERED = re.compile(r"(tau|answer)_\d+")
+"""Predictions by draw, and outcomes by answer."""
 @dataclass(frozen=True, slots=True)
 class TableSchema:
     """One table: its key (rows are unique and sorted by it) and all its columns with their types."""
@@ -148,7 +151,15 @@ def signal_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The signals among the columns of a signals table: all but its keys, outcomes and missing-reply indicators."""
     named = tuple(columns)
     return tuple(
+<<<<<<< HEAD
         name for name in named if name not in NO_SIGNALS and not (name.endswith("_missing") and name[:-8] in named)
+=======
+        name
+        for name in named
+        if name not in NO_SIGNALS
+        and not _NUMBERED.fullmatch(name)
+        and not (name.endswith("_missing") and name[:-8] in named)
+>>>>>>> 5dd1103 (One evaluation: a pool, a table of methods, one place that decides, for runs and users' tables)
     )
 
 
@@ -166,6 +177,11 @@ def signals_schema(
         **{f"{name}_missing": _FLAG for name in missing},
     }
     return TableSchema("signals", ("item_id", "target"), columns)
+
+
+def signals_table(frame: pl.DataFrame) -> TableSchema:
+    """The signals table with every column that a run added to it."""
+    return TableSchema("signals", ("item_id", "target"), dict(frame.schema))
 
 
 def items_schema(kind: ProfileKind | None) -> TableSchema:

@@ -17,6 +17,8 @@ from pipeline.tables.schemas import REASONS, TABLES, TableSchema
 __all__ = ["RowSpool", "read_table", "scan_table", "write_frame", "write_rows"]
 
 _VERSION_METADATA = {"auxeval.schema": "1"}
+_NEWEST = {"signals": 2}
+"""The signals table says what its columns are; all others are of schema 1."""
 _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
@@ -93,7 +95,9 @@ def write_rows(target: Path, schema: TableSchema, rows: Iterable[Mapping[str, An
     return write_frame(target, schema, pl.DataFrame(cleaned, schema=dict(schema.columns)))
 
 
-def write_frame(target: Path, schema: TableSchema, frame: pl.DataFrame) -> pl.DataFrame:
+def write_frame(
+    target: Path, schema: TableSchema, frame: pl.DataFrame, *, metadata: Mapping[str, str] = _VERSION_METADATA
+) -> pl.DataFrame:
     """Check a frame against its schema, sort it by key and write it in one rename.
 
     Raises:
@@ -110,7 +114,7 @@ def write_frame(target: Path, schema: TableSchema, frame: pl.DataFrame) -> pl.Da
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"{schema.name}.parquet"
     draft = path.with_suffix(".parquet.draft")
-    frame.write_parquet(draft, compression="zstd", compression_level=3, statistics=True, metadata=_VERSION_METADATA)
+    frame.write_parquet(draft, compression="zstd", compression_level=3, statistics=True, metadata=dict(metadata))
     draft.replace(path)
     return frame
 
@@ -131,8 +135,9 @@ def read_table(folder: Path, name: str, *, without: Collection[str] = ()) -> pl.
     path = _path(folder, name)
     try:
         version = pl.read_parquet_metadata(path).get("auxeval.schema", "1")
-        if version.isdigit() and int(version) > int(_VERSION_METADATA["auxeval.schema"]):
-            raise DataError(f"{path}: schema {version} is newer than this program reads (1); upgrade auxeval")
+        newest = _NEWEST.get(name, 1)
+        if version.isdigit() and int(version) > newest:
+            raise DataError(f"{path}: schema {version} is newer than this program reads ({newest}); upgrade auxeval")
         kept = [column for column in pl.read_parquet_schema(path) if column not in without] if without else None
         return pl.read_parquet(path, columns=kept, memory_map=False)
     except pl.exceptions.PolarsError as error:

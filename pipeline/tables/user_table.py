@@ -18,7 +18,7 @@ import polars as pl
 from pipeline.errors import DataError
 from pipeline.tables.table_source import TableSource, inspect_source, open_bytes
 
-__all__ = ["UserTable", "nearest_names", "read_user_table"]
+__all__ = ["UserTable", "frame_table", "nearest_names", "read_user_table"]
 
 _TRANSCODE_LIMIT = 1 << 28
 
@@ -49,6 +49,12 @@ class UserTable:
     def subset(self, keep: pl.Series) -> UserTable:
         """The rows where ``keep`` is true."""
         return UserTable(self.source, self.frame.filter(keep), self.rows.filter(keep), self.notes)
+
+
+def frame_table(frame: pl.DataFrame, name: str = "the frame") -> UserTable:
+    """A frame in memory as a table that was read; messages call it ``name``."""
+    source = TableSource(Path(name), "parquet", "none", columns=tuple(frame.columns))
+    return UserTable(source, frame, pl.int_range(1, frame.height + 1, eager=True))
 
 
 def nearest_names(wanted: str, names: Sequence[str], count: int = 3) -> list[str]:

@@ -67,17 +67,23 @@ def test_the_numbers_are_those_of_the_estimators(run: Run, table: Path) -> None:
     code, out, _ = run("estimate", table, "--gold", "gold", "--signals", "judge,length", "--json")
     assert code == 0
     document = strict(out)
-    assert set(document) == {"schema", "targets", "gaps", "best_of_n", "warnings"}
+    assert set(document) == {"schema", "headline", "targets", "gaps", "best_of_n", "warnings", "left_out"}
+    assert document["schema"] == 2
     data = columns()
     y = np.array([float(cell) if cell else np.nan for cell in data["gold"]])
     signals = np.column_stack([data["judge"], data["length"]])
     naive, lace = document["targets"]["all"]["naive"], document["targets"]["all"]["lace"]
     assert naive["value"] == naive_mean(y[:80]).value
-    expected = lace_mean(y, signals, adapt="average", learner=None)
+    expected = lace_mean(y, signals, adapt="average", learner="logistic", target="population")
     assert (lace["value"], lace["low"], lace["high"]) == pytest.approx(
         (expected.value, expected.low, expected.high), abs=1e-12
     )
-    assert lace["diagnostics"]["effective_labels"] > 80
+    assert (naive["worth"], naive["target"], lace["target"]) == (80, "population", "population")
+    assert lace["worth"] == pytest.approx(80 * (naive_mean(y[:80]).se / lace["se"]) ** 2)
+    assert lace["worth_low"] < lace["worth"] < lace["worth_high"]
+    pool = strict(run("estimate", table, "--gold", "gold", "--signals", "judge", "--target", "pool", "--json")[1])
+    assert pool["targets"]["all"]["naive"]["se"] == pytest.approx(naive["se"] * np.sqrt(1 - 80 / 400), rel=0.03)
+    assert "of these very items" in run("estimate", table, "--gold", "gold", "--target", "pool")[1]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "csv.gz"])
@@ -116,7 +122,8 @@ def test_out_writes_json_csv_and_a_self_contained_page(run: Run, table: Path, tm
     assert code == 0
     assert (tmp_path / "o" / "estimates.json").read_text() == out
     rows = list(csv.DictReader((tmp_path / "o" / "estimates.csv").open()))
-    assert [row["method"] for row in rows] == ["naive", "lace"] + ["lace_profile"] * 4
+    profiles = ("lace_profile", "lace_profile_band", "naive_profile")
+    assert [row["method"] for row in rows] == ["naive", "lace", *(name for name in profiles for _ in range(4))]
     assert float(rows[1]["value"]) == strict(out)["targets"]["all"]["lace"]["value"]
     page = (tmp_path / "o" / "report.html").read_text()
     assert "<svg" in page
@@ -168,8 +175,9 @@ def test_clusters_widen_the_interval_of_repeated_rows(run: Run, tmp_path: Path) 
     items = strict(run("estimate", path, *arguments, "--cluster", "id")[1])["targets"]["all"]["naive"]
     assert items["se"] == pytest.approx(2 * rows["se"], rel=0.02)
     by_id = strict(run("estimate", path, *arguments, "--id", "id")[1])
-    assert by_id["targets"]["all"]["naive"]["se"] == items["se"]
-    assert by_id["warnings"][0]["code"] == "clustered_by_id"
+    assert by_id["targets"]["all"]["naive"]["se"] == pytest.approx(items["se"], rel=1e-12)
+    assert by_id["targets"]["all"]["naive"]["n"] == 80
+    assert by_id["warnings"][0]["code"] == "repeated_ids"
 
 
 def test_deployment_weights_as_a_column_and_as_a_distribution(run: Run, table: Path) -> None:
@@ -250,7 +258,8 @@ def test_rehearsal_shows_error_and_coverage(run: Run, table: Path) -> None:
         (("--gold", "golld", "--signals", "judge"), "did you mean 'gold'"),
         (("--gold", "gold", "--signals", "judge,lenght"), "did you mean 'length'"),
         (("--signals", "judge"), "--gold COL is needed"),
-        (("--gold", "gold"), "--signals COL,… is needed"),
+        (("--gold", "gold", "--methods", "lace"), "--methods lace needs signals: give --signals COL,…"),
+        (("--gold", "gold", "--signals", "judge", "--margin", "-1"), "--margin must be positive"),
         (("--gold", "gold", "--signals", "gold"), "is among the signals"),
         (("--gold", "gold", "--signals", "topic"), "signal 'topic' holds text: "),
         (("--gold", "topic", "--signals", "judge"), "not the answer itself"),
@@ -319,8 +328,12 @@ def test_one_row_and_all_labeled(run: Run, tmp_path: Path, table: Path) -> None:
     assert run("estimate", path, "--gold", "gold", "--signals", "judge")[0] == 2
     document = strict(run("estimate", table, "--gold", "full", "--signals", "judge", "--json")[1])
     assert document["targets"]["all"]["lace"]["value"] == pytest.approx(np.mean(columns()["full"]), abs=1e-12)
-    assert document["targets"]["all"]["lace"]["se"] == 0.0
-    assert document["warnings"][0]["code"] == "all_labeled"
+    spread = np.std(columns()["full"], ddof=1) / np.sqrt(400)
+    for method in ("naive", "lace"):  # the same target on the same labels: the same standard error
+        assert document["targets"]["all"][method]["se"] == pytest.approx(spread)
+    these = strict(run("estimate", table, "--gold", "full", "--signals", "judge", "--target", "pool", "--json")[1])
+    assert these["targets"]["all"]["lace"]["se"] == 0.0
+    assert these["warnings"][0]["code"] == "all_labeled"
 
 
 def test_gold_that_is_almost_always_zero_is_pointed_out(run: Run, tmp_path: Path) -> None:

@@ -61,9 +61,9 @@ def test_the_plan_is_that_of_the_formulas(
     assert code == 0
     plans = {row["what"]: row for row in json.loads(out)["labels"]["plans"]}
     y = np.array([np.nan if cell is None else float(cell) for cell in data["gold"]])
-    pilot = lace_mean(y, np.column_stack([data["judge"], data["noise"]]), adapt="average", learner=None)
+    pilot = lace_mean(y, np.column_stack([data["judge"], data["noise"]]), adapt="average", learner="logistic")
     expected = plan_mean(pilot, 1500, 0.05, outcome_variance=float(np.nanvar(y, ddof=1)))
-    assert plans["mean of these rows"]["labels"] == expected.labels
+    assert plans["mean of these items"]["labels"] == expected.labels
     assert plans["worst point along level"]["labels"] > expected.labels
     assert plans["worst point along level"]["at"] in (1.0, 2.0, 3.0)
     assert "Gold labels needed" in call(capsys, *arguments)[1]

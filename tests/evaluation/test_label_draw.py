@@ -14,9 +14,9 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.estimators import lace_mean
 from pipeline.estimators.label_strata import Pilot, control_variate_fit, residual_strata
+from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.label_draw import draw_labels
 from pipeline.evaluation.label_tables import INCLUSION, export_table_labels, import_table_labels
-from pipeline.evaluation.table_estimates import estimate_table
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.labels import realised_inclusion
 
@@ -168,7 +168,7 @@ def test_a_table_goes_out_and_comes_back(table: Path, tmp_path: Path, kind: Any)
     assert len(design.drawn) == 30
     fill_from_truth(sheet, table)
     labeled = import_table_labels(table, sheet, out)
-    estimates = estimate_table(labeled.inputs)
+    estimates = evaluate(labeled.inputs)
     assert estimates["all"]["lace"].n == 70
     frame = pl.read_csv(out)
     assert frame["y"].is_not_null().sum() == 70

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from pipeline.estimators import Estimate
+from pipeline.evaluation.evaluate import evaluate
+from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool
-from pipeline.evaluation.table_estimates import TableOptions, estimate_table
 from pipeline.evaluation.table_pool import read_pool
 
 ROOT = Path(__file__).parent.parent.parent
@@ -51,7 +52,7 @@ def test_the_table_is_estimated_and_the_truth_is_in_reach(name: str, shared_path
     rng = np.random.default_rng(11)
     targets = inputs.targets[:6]
     hidden = Pool(tuple(few_labels(target, rng) for target in targets))
-    estimates = estimate_table(hidden, TableOptions(("naive", "lace", "lace_profile", "gaps")))
+    estimates = evaluate(hidden, Options(("naive", "lace", "lace_profile", "gaps")))
     distances = []
     for target in targets:
         lace = estimates[target.name]["lace"]

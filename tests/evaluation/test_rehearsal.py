@@ -7,9 +7,9 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet, Warned
+from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.rehearsal import rehearse, rehearse_target
-from pipeline.evaluation.table_estimates import estimate_table
 from pipeline.report.table_files import csv_text, html_text
 
 
@@ -59,7 +59,7 @@ def test_only_known_labels_are_rehearsed() -> None:
 
 
 def test_text_in_a_page_is_text() -> None:
-    estimates = estimate_table(Pool((a_target(0.5, labeled=50),)))
+    estimates = evaluate(Pool((a_target(0.5, labeled=50),)))
     named = EstimateSet({"<b>x</b>": estimates["all"]}, warnings=(Warned("w", "<script>alert(1)</script>"),))
     page = html_text(named, title="a & b")
     assert "<b>x</b>" not in page

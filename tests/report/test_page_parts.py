@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pipeline.estimators import Estimate
-from pipeline.evaluation.document import BestOfNEstimate, EstimateSet, Gap
+from pipeline.evaluation.document import BestOfNEstimate, Decisions, EstimateSet, Gap, PairDecision
 from pipeline.report.charts import Curve, Interval, curve_chart, forest_plot
 from pipeline.report.figures_pdf import svg_to_pdf
 from pipeline.report.markup import Number, Span, clean, data_block, table, text
@@ -24,8 +24,8 @@ from pipeline.report.paper_tables import tables_latex, tables_markdown
 HOSTILE = "</script><b onclick=x>\u202e\x00\u2028\ud835\r\n=cmd()"
 
 
-def estimate(value: float = 0.5, **diagnostics: Any) -> Estimate:
-    return Estimate(value, 0.05, value - 0.1, value + 0.1, 0.95, 50, "naive", diagnostics)
+def estimate(value: float = 0.5, **given: Any) -> Estimate:
+    return Estimate(value, 0.05, value - 0.1, value + 0.1, 0.95, 50, "naive", **given)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,11 @@ def _estimates() -> EstimateSet:
         {"a_b|c": {"naive": estimate(interval="wilson")}, "$x&<i>": {"naive": estimate(0.7, interval="t")}},
         gaps=(Gap("a_b|c", "$x&<i>", "lace_gap", estimate(-0.2)),),
         best_of_n=(BestOfNEstimate("a_b|c", 4, 1, estimate(), "gold_gain"),),
-        extra={"decisions": {"pairs": [{"a": "a_b|c", "b": "$x&<i>", "low": -0.4, "high": 0.0}], "margin": 0.02,
-                             "adjustment": "Bonferroni"}},
+        decisions=Decisions(
+            "lace_gap", "max-t", 0.95, 0.02, "population",
+            (PairDecision("a_b|c", "$x&<i>", -0.2, 0.1, -0.4, 0.0, -0.3, -0.1, 0.1, 0.1, 0.95, 50, 0.02, "population",
+                          "undecided"),),
+        ),
     )  # fmt: skip
 
 

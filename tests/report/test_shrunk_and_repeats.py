@@ -1,26 +1,35 @@
 """Shrunk groups beside the unshrunk ones, and where the variance of repeated answers comes from."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 
-from pipeline.estimators import Categorical, lace_profile, repeated_decoding_mean
+from pipeline.estimators import repeated_decoding_mean
 from pipeline.evaluation.document import EstimateSet
-from pipeline.evaluation.shrunk_groups import SHRUNK, shrunk_beside
+from pipeline.evaluation.evaluate import evaluate
+from pipeline.evaluation.methods import SHRUNK
+from pipeline.evaluation.options import Options
+from pipeline.evaluation.pool import Axis, Pool, TargetPool
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.profiles import profiles
 from pipeline.report.sections.repeats import repeats
 
 
-def _profile(groups: int) -> Any:
+def _pool(groups: int, kind: Any = "categorical") -> Pool:
     rng = np.random.default_rng(0)
-    z = np.array([f"g{k % groups}" for k in range(400)])
+    z: Any = np.array([f"g{k % groups}" for k in range(400)]) if kind == "categorical" else rng.random(400)
     y = np.where(np.arange(400) < 60, (rng.random(400) < 0.6).astype(float), np.nan)
-    return lace_profile(z, y, rng.standard_normal((400, 2)), locality=Categorical(), adapt="average")
+    axis = Axis("kind", kind, z)
+    return Pool((TargetPool("m", y, np.isfinite(y), rng.standard_normal((400, 2)), ("s", "t"), (axis,)),))
+
+
+def _both(groups: int) -> tuple[Any, Any]:
+    """The unshrunk and the shrunk profile."""
+    methods = evaluate(_pool(groups), Options(("lace_profile",), shrink=True))["m"]
+    return methods["lace_profile"], methods.get(SHRUNK)
 
 
 def _run(**methods: Any) -> RunFolder:
@@ -29,21 +38,19 @@ def _run(**methods: Any) -> RunFolder:
 
 
 def test_groups_are_shrunk_where_there_are_enough_of_them() -> None:
-    assert shrunk_beside(_profile(3)) is None
-    labels = np.where(np.arange(100) % 3 == 0, np.arange(100) % 2, np.nan)
-    ordered = lace_profile(np.arange(100.0), labels, np.random.default_rng(2).standard_normal((100, 1)))
-    assert shrunk_beside(ordered) is None
-    plain = _profile(8)
-    shrunk = shrunk_beside(plain)
+    few = evaluate(_pool(3), Options(("lace_profile",), shrink=True))
+    assert [entry.method for entry in few.left_out] == [SHRUNK]
+    continuous = evaluate(_pool(0, "continuous"), Options(("lace_profile",), shrink=True))
+    assert [entry.method for entry in continuous.left_out] == [SHRUNK]
+    plain, shrunk = _both(8)
     assert shrunk is not None
     assert np.ptp(shrunk.value) < np.ptp(plain.value)
+    assert SHRUNK not in evaluate(_pool(8), Options(("lace_profile",)))["m"]
 
 
 def test_the_report_shows_the_shrunk_interval_beside_the_unshrunk_one() -> None:
-    plain = _profile(8)
-    shrunk = shrunk_beside(plain)
-    assert shrunk is not None
-    page = profiles(_run(lace_profile=plain, **{SHRUNK: replace(shrunk, method=SHRUNK)}))
+    plain, shrunk = _both(8)
+    page = profiles(_run(lace_profile=plain, **{SHRUNK: shrunk}))
     assert "shrunk, interval" in page
     assert "no replacement" in page
     assert f"lace_profile, {SHRUNK}" in page

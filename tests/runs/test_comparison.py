@@ -28,7 +28,7 @@ def _run(folder: Path, model: str, run_id: str, **benchmark: Any) -> Path:
 
 def test_the_paired_difference_is_that_of_the_items(tmp_path: Path) -> None:
     strong, weak = _run(tmp_path, "sim/strong", "strong"), _run(tmp_path, "sim/weak", "weak")
-    (compared,) = compare_runs(strong, weak)
+    (compared,) = compare_runs(strong, weak).pairs
     phi = [
         pl.read_parquet(run / "tables" / "responses.parquet")
         .filter(pl.col("stage") == "answer")
@@ -42,13 +42,13 @@ def test_the_paired_difference_is_that_of_the_items(tmp_path: Path) -> None:
     assert compared.naive.value == pytest.approx(difference.mean())
     assert compared.naive.se == pytest.approx(np.std(difference, ddof=1) / np.sqrt(60), rel=1e-6)
     assert compared.lace is not None
-    back = compare_runs(weak, strong)[0]
+    back = compare_runs(weak, strong).pairs[0]
     assert back.naive.value == pytest.approx(-compared.naive.value)
 
 
 def test_a_run_against_itself_differs_by_nothing(tmp_path: Path) -> None:
     run = _run(tmp_path, "sim/strong", "one")
-    (compared,) = compare_runs(run, run)
+    (compared,) = compare_runs(run, run).pairs
     assert compared.naive.value == 0.0
     assert compared.naive.low <= 0.0 <= compared.naive.high
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 from pipeline.config import RunConfig, parse_config
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
-from pipeline.runs.estimation import _repeated, estimate_run
+from pipeline.runs.estimation import estimate_run
 from pipeline.runs.frames import RunTables
 from pipeline.tables.schemas import TABLES, items_schema, signals_schema
 from pipeline.tables.store import write_rows
@@ -154,7 +153,7 @@ def test_missing_predictions_are_filled_without_correcting_the_item_and_are_coun
 
 def test_joint_decisions_are_wider_than_single_ones_and_ranks_follow_them(tables: RunTables) -> None:
     estimates = estimate_run(_config(estimate=["naive", "lace", "gaps"]), tables)
-    decided = estimates.extra["decisions"]
+    decided = estimates.to_dict()["decisions"]
     for pair in decided["pairs"]:
         assert pair["low"] < pair["low_single"] < pair["value"] < pair["high_single"] < pair["high"]
         assert pair["p"] <= pair["p_adjusted"]
@@ -174,20 +173,25 @@ def test_a_comparator_that_cannot_work_on_the_axis_is_a_warning_not_the_end(tmp_
     )
     named.write_parquet(tmp_path / "signals.parquet")
     estimates = estimate_run(_config(estimate=["naive", "comparators"]), RunTables(tmp_path))
-    assert "profile_naive" in estimates["good"]
-    refused = [warning for warning in estimates.warnings if warning.code == "comparator_refused"]
-    assert any("strat_ppi" in warning.message for warning in refused)
+    assert "plugin_judge" in estimates["good"]
+    refused = [entry for entry in estimates.left_out if entry.method == "strat_ppi"]
+    assert {entry.target for entry in refused} == set(TARGETS)
+    assert "needs a numeric one" in refused[0].reason
 
 
 @pytest.mark.parametrize(("policy", "value"), [("wrong", 0.5), ("exclude", 0.75)])
-def test_a_missing_repeat_follows_the_stated_policy(policy: str, value: float) -> None:
-    """Item a: right, no reply; item b: right, wrong."""
-    replies = [("a", 0, 1.0), ("a", 1, None), ("b", 0, 1.0), ("b", 1, 0.0)]
-    frame = pl.DataFrame(
-        [{"item_id": i, "model": "good", "stage": "answer", "draw": d, "phi": phi} for i, d, phi in replies]
-    )
-    stored: Any = SimpleNamespace(responses=frame, items=pl.DataFrame({"item_id": ["a", "b"]}))
-    arrays: Any = SimpleNamespace(name="good", labeled=np.array([True, True]))
-    estimate = _repeated(arrays, _config(missing_reply=policy), stored)
+def test_a_missing_repeat_follows_the_stated_policy(tmp_path: Path, policy: str, value: float) -> None:
+    """Of two labeled items one was answered right, then not at all; the other right, then wrong."""
+    _write_tables(tmp_path, items=20, labeled=20)
+    replies = [("i000", 0, 1.0), ("i000", 1, None), ("i001", 0, 1.0), ("i001", 1, 0.0)]
+    rows = [{"item_id": i, "model": "good", "stage": "answer", "draw": d, "phi": phi} for i, d, phi in replies]
+    write_rows(tmp_path, TABLES["responses"], rows)
+    signals = RunTables(tmp_path).signals
+    kept = signals.filter((pl.col("target") == "good") & (pl.col("item_id") < "i002"))
+    kept.with_columns(pl.lit(True).alias("labeled"), pl.lit(1.0).alias("y")).write_parquet(tmp_path / "signals.parquet")
+    config = _config(estimate=["repeated_decoding"], missing_reply=policy, design={"answers": 2})
+    alone = config.model_copy(update={"roles": config.roles.model_copy(update={"targets": ("good",)})})
+    estimate = estimate_run(alone, RunTables(tmp_path))["good"]["repeated_decoding"]
+    assert isinstance(estimate, Estimate)
     assert estimate.value == value
-    assert estimate.diagnostics["interval"] == "wilson"
+    assert estimate.interval == "wilson"

@@ -28,8 +28,36 @@ class EstimateEntry(Shape):
     """Labeled items that carry the estimate."""
     method: str
     """Short name of the estimator."""
+    target: str
+    """What the interval covers: population (items like these), pool (these very items) or deployment."""
+    n_items: int
+    """Distinct labeled items."""
+    pool_size: int | None
+    """Items of the pool, labeled or not; null where only labeled ones were given."""
+    df: float | None
+    """Degrees of freedom of the interval; null where it has none."""
+    interval: str
+    """Form of the interval: t, z, wilson, agresti-min, hypergeometric, none."""
+    outcome_variance: float | None
+    """Variance of the labeled outcomes."""
+    design_effect: float | None
+    """Variance of the plain mean with its clusters over the same without; 1 without clusters."""
+    naive_value: float | None
+    """Plain mean of the same labels."""
+    naive_se: float | None
+    """Its standard error under the same design, clusters and target."""
+    worth: float | None
+    """Labels of the plain mean that have the same standard error; null where undefined."""
+    worth_low: float | None
+    """Lower end of its 95 % range; null below 30 labeled items."""
+    worth_high: float | None
+    """Upper end of the same."""
+    verdict: str
+    """What the signals did: help, neutral, hurt; empty where there are none."""
+    binary: bool
+    """Whether every labeled outcome is 0 or 1."""
     diagnostics: dict[str, Any]
-    """Named facts about the fit, as its method's page explains them."""
+    """Curiosities about the fit, as its method's page explains them."""
 
 
 class ProfileEntry(Shape):
@@ -63,6 +91,26 @@ class ProfileEntry(Shape):
     """What the intervals are about: pool or population."""
     level: float
     """Nominal pointwise coverage."""
+    smoothed: bool
+    """Whether points borrow labels from each other; else each is its own level's."""
+    worth: Points
+    """Labels of the plain local mean that have the same standard error."""
+    n: int
+    """Labeled items."""
+    pool_size: int | None
+    """Items of the pool."""
+    interval: list[str]
+    """Form of each interval."""
+    verdict: list[str]
+    """What the signals did at each point: help, neutral, hurt, none."""
+    reason: list[str | None]
+    """Why there is no value."""
+    localities: list[str]
+    """Kernel of every profile column: gaussian, ordinal, categorical."""
+    binary: bool
+    """Whether every labeled outcome is 0 or 1."""
+    column: str
+    """Name of the profile axis; empty where it has none."""
     diagnostics: dict[str, Any]
     """Named facts about the fit."""
 
@@ -104,6 +152,17 @@ class WarningEntry(Shape):
     """One sentence."""
 
 
+class LeftOutEntry(Shape):
+    """A method that was asked for and has no number here."""
+
+    target: str
+    """The target, or the pair a − b."""
+    method: str
+    """Its name."""
+    reason: str
+    """Why, and what to do instead."""
+
+
 class PairEntry(Shape):
     """The difference a − b of two targets, decided together with all other pairs."""
 
@@ -132,9 +191,11 @@ class PairEntry(Shape):
     n: int
     """Labeled items."""
     margin: float | None
-    """Equivalence margin."""
-    equivalent: bool | None
-    """Whether the joint interval lies inside ±margin."""
+    """Equivalence margin; null: none was named."""
+    target: str
+    """What the difference is about: population or pool."""
+    verdict: Literal["a_better", "b_better", "equivalent", "undecided"] | None
+    """What the joint interval decides; null about a pool, where a difference is a fact."""
 
 
 class RankEntry(Shape):
@@ -163,8 +224,10 @@ class Decisions(Shape):
     """How the intervals are made to hold together."""
     level: float
     """Nominal joint coverage."""
-    margin: float
-    """Equivalence margin."""
+    margin: float | None
+    """Equivalence margin, or null."""
+    target: str
+    """What differences are about: population or pool."""
     pairs: list[PairEntry]
     """Every pair with enough labels."""
     rank_sets: list[RankEntry]
@@ -236,8 +299,10 @@ class SimulatedTruth(Shape):
 class EstimatesDocument(Shape):
     """Every estimate, with interval, method and diagnostics."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     """Version of this shape."""
+    headline: str
+    """The sentence that answers."""
     targets: dict[str, dict[str, EstimateEntry | ProfileEntry]]
     """Target → method → estimate or profile. A table without a model column has the one target `all`."""
     gaps: list[GapEntry]
@@ -246,6 +311,8 @@ class EstimatesDocument(Shape):
     """Values of best-of-N policies."""
     warnings: list[WarningEntry]
     """Warnings."""
+    left_out: list[LeftOutEntry]
+    """Methods that have no number here, and why."""
     decisions: NotRequired[Decisions]
     """Where gaps were estimated."""
     worth: NotRequired[list[WorthEntry]]

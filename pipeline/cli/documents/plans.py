@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
 
-from pipeline.cli.documents.estimates import EstimateEntry
+from pipeline.cli.documents.estimates import (
+    BestOfNEntry,
+    Decisions,
+    EstimateEntry,
+    GapEntry,
+    LeftOutEntry,
+    PairEntry,
+    ProfileEntry,
+    WarningEntry,
+)
 from pipeline.cli.documents.shape import Shape
 
 __all__ = ["CompareDocument", "PlanDocument", "StudyDocument", "StudyListDocument"]
@@ -58,11 +67,15 @@ class LabelPlanEntry(Shape):
     what: str
     """Which number the interval is about."""
     about: NotRequired[str]
-    """pool or population; tables only."""
+    """pool or population."""
     half_width: float | None
     """Wanted half-width."""
     labels: int | None
     """Labels needed; null where no number reaches the half-width."""
+    labels_low: int | None
+    """Labels if the pilot's variance lay at the lower end of its 95 % range; null where unknown."""
+    labels_high: int | None
+    """The same at the upper end; null where no number reaches the half-width, or unknown."""
     expected_half_width: float | None
     """What so many labels give, or all of them where it is not reachable."""
     quantile: float | None
@@ -141,12 +154,14 @@ class ComparisonEntry(Shape):
     """Paired mean difference over the labeled items."""
     lace: EstimateEntry | None
     """The same with both runs' signals, for all shared items."""
+    decision: PairEntry
+    """The pair decided together with all others."""
 
 
 class CompareDocument(Shape):
     """Paired comparison of two runs."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     """Version of this shape."""
     command: Literal["compare"]
     """The command."""
@@ -154,8 +169,22 @@ class CompareDocument(Shape):
     """The first run, as named."""
     second: str
     """The second run, as named."""
+    headline: str
+    """The sentence that answers."""
     comparisons: list[ComparisonEntry]
     """One entry per pair of targets."""
+    targets: dict[str, dict[str, EstimateEntry | ProfileEntry]]
+    """Target (of either run) → method → estimate on the shared items."""
+    gaps: list[GapEntry]
+    """Paired differences, the first run's target minus the second's."""
+    decisions: Decisions
+    """All pairs decided together."""
+    warnings: list[WarningEntry]
+    """Warnings."""
+    left_out: list[LeftOutEntry]
+    """Methods that have no number here."""
+    best_of_n: list[BestOfNEntry]
+    """Empty."""
 
 
 class MeasuredEntry(Shape):

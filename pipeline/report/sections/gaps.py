@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
 
 from pipeline.estimators import Estimate, Profile
-from pipeline.evaluation.document import Gap
+from pipeline.evaluation.document import Decisions, Gap, PairDecision
+from pipeline.evaluation.methods import decides, method_label
 from pipeline.report.charts import Curve, Interval, curve_chart, forest_plot
 from pipeline.report.markup import Cell, Number, figure, section, table, text
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.profiles import places
 from pipeline.report.sections.values import between, is_share, value
-from pipeline.report.terminal import METHOD_LABELS
 
 __all__ = ["gap_chart", "gaps"]
 
@@ -21,18 +21,19 @@ def gaps(run: RunFolder) -> str:
     """The section; empty where no gap was estimated."""
     if not run.estimates.gaps:
         return ""
-    decided = run.estimates.extra.get("decisions") or {"pairs": [], "margin": 0.02, "level": 0.95}
-    joint = {(pair["a"], pair["b"]): pair for pair in decided["pairs"]}
+    decided = run.estimates.decisions
+    joint = _joint(decided)
     percent = is_share(run)
     rows = [_row(g, g.estimate, joint, percent) for g in run.estimates.gaps if isinstance(g.estimate, Estimate)]
     columns = ["a − b", "method", "gap, points" if percent else "gap", "SE", "interval", "joint interval", "p (Holm)"]
+    level = 0.95 if decided is None else decided.level
     note = (
-        f"interval: this pair alone; joint interval: all pairs together, {100 * decided['level']:g} %. equivalent: the"
-        f" joint interval lies within ±{100 * decided['margin']:g} points. undecided: neither a difference nor"
-        " equivalence is shown."
+        f"interval: this pair alone; joint interval: all pairs together, {100 * level:g} %; the verdict is the joint's."
     )
+    if decided is not None and decided.target == "pool":
+        note += " A difference of these very items is a fact, not an inference: there is no verdict."
     made = table(
-        [*columns, "labels", "decision"],
+        [*columns, "labels", "verdict"],
         rows,
         caption="Paired gaps on shared items",
         numeric=range(2, 8),
@@ -48,44 +49,39 @@ def gaps(run: RunFolder) -> str:
 
 def gap_chart(run: RunFolder) -> str:
     """The LACE gaps as a forest plot; empty where there are none."""
-    decided = run.estimates.extra.get("decisions") or {"pairs": []}
-    joint = {(pair["a"], pair["b"]): pair for pair in decided["pairs"]}
+    joint = _joint(run.estimates.decisions)
     shown = []
     for gap in run.estimates.gaps:
-        if gap.method == "lace_gap" and isinstance(gap.estimate, Estimate):
+        if decides(gap.method) and isinstance(gap.estimate, Estimate):
             pair = joint.get((gap.a, gap.b))
-            low, high = (pair["low"], pair["high"]) if pair else (gap.estimate.low, gap.estimate.high)
+            low, high = (pair.low, pair.high) if pair else (gap.estimate.low, gap.estimate.high)
             shown.append(Interval(f"{gap.a} − {gap.b}", gap.estimate.value, low, high))
     return forest_plot(shown, title="Paired gaps", percent=is_share(run), zero=True) if shown else ""
 
 
-def _row(gap: Gap, estimate: Estimate, joint: Mapping[tuple[str, str], Mapping[str, Any]], percent: bool) -> list[Cell]:
-    pair = joint.get((gap.a, gap.b)) if gap.method == "lace_gap" else None
+def _row(gap: Gap, estimate: Estimate, joint: Mapping[tuple[str, str], PairDecision], percent: bool) -> list[Cell]:
+    pair = joint.get((gap.a, gap.b)) if decides(gap.method) else None
     return [
         f"{gap.a} − {gap.b}",
-        METHOD_LABELS.get(gap.method.removesuffix("_gap"), gap.method).removesuffix(" mean"),
+        method_label(gap.method),
         value(estimate.value, percent=percent),
         value(estimate.se, percent=percent, digits=2 if percent else 1),
         between(estimate.low, estimate.high, percent=percent),
-        between(pair["low"], pair["high"], percent=percent) if pair else "",
-        _p(pair["p_adjusted"]) if pair else "",
+        between(pair.low, pair.high, percent=percent) if pair else "",
+        _p(pair.p_adjusted) if pair else "",
         estimate.n,
-        _verdict(pair) if pair else "",
+        pair.said if pair else "",
     ]
 
 
-def _p(p: float | None) -> Cell:
-    if p is None:
+def _p(p: float) -> Cell:
+    if not math.isfinite(p):
         return "–"
     return Number(p, "< 0.001" if p < 0.001 else f"{p:.3f}")
 
 
-def _verdict(pair: Mapping[str, Any]) -> str:
-    if pair["low"] > 0:
-        return f"{pair['a']} is better"
-    if pair["high"] < 0:
-        return f"{pair['b']} is better"
-    return "equivalent" if pair.get("equivalent") else "undecided"
+def _joint(decided: Decisions | None) -> dict[tuple[str, str], PairDecision]:
+    return {} if decided is None else {(pair.a, pair.b): pair for pair in decided.pairs}
 
 
 def _along(run: RunFolder, gap: Gap) -> str:

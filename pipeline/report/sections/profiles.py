@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pipeline.estimators import Profile
-from pipeline.evaluation.shrunk_groups import SHRUNK, SHRUNK_NOTE
+from pipeline.evaluation.methods import SHRUNK, SHRUNK_NOTE, method_label
 from pipeline.report.charts import Curve, curve_chart
 from pipeline.report.markup import Cell, Number, figure, section, table, text
 from pipeline.report.run_folder import RunFolder
@@ -56,7 +56,6 @@ def _one(run: RunFolder, target: str) -> str:
     percent = is_share(run)
     band, naive = _of(run, target, "lace_profile_band"), _of(run, target, "naive_profile")
     shrunk = _of(run, target, SHRUNK)
-    verdicts = profile.diagnostics.get("verdict") or [""] * len(profile.at)
     rows: list[list[Cell]] = []
     for k, at in enumerate(profile.at):
         row: list[Cell] = [
@@ -72,17 +71,17 @@ def _one(run: RunFolder, target: str) -> str:
         if shrunk is not None:
             row += [value(shrunk.value[k], percent=percent), between(shrunk.low[k], shrunk.high[k], percent=percent)]
         effective = profile.n_effective[k]
-        row += [Number(effective, f"{effective:.1f}" if math.isfinite(effective) else "–"), str(verdicts[k])]
+        row += [Number(effective, f"{effective:.1f}" if math.isfinite(effective) else "–"), profile.verdict[k]]
         rows.append(row)
     columns = [run.axis, "LACE, %" if percent else "LACE", "SE", "interval"]
     columns += ["joint band"] if band is not None else []
     columns += ["labels alone", "labels alone, interval"] if naive is not None else []
     columns += ["shrunk", "shrunk, interval"] if shrunk is not None else []
     columns += ["labels in reach", "signals"]
-    covers = profile.diagnostics.get("covers") or f"{profile.target} profile"
+    smoothed = " as the kernel smooths it" if profile.smoothed else "; each level's number is its own"
     note = (
         f"interval: this point alone; joint band: the whole curve at once; both {100 * profile.level:g} %, about the"
-        f" {covers} as the kernel smooths it. labels in reach: effective labels at the point. signals: whether they"
+        f" {profile.target} profile{smoothed}. labels in reach: effective labels at the point. signals: whether they"
         f" help there.{f' {SHRUNK_NOTE}' if shrunk is not None else ''}"
     )
     made = table(
@@ -101,7 +100,7 @@ def _comparators(run: RunFolder, target: str) -> str:
     percent = is_share(run)
     rows: list[list[Cell]] = [
         [
-            method.removeprefix("profile_"),
+            method_label(method),
             str(at) if isinstance(at, str) else f"{float(at):.4g}",
             value(found.value[k], percent=percent),
             value(found.se[k], percent=percent, digits=2 if percent else 1),
@@ -118,6 +117,6 @@ def _comparators(run: RunFolder, target: str) -> str:
         rows,
         caption=f"{target}: comparators by {run.axis}",
         numeric=(1, 2, 3, 4),
-        source=f"estimates.json, targets → {target} → profile_…",
+        source=f"estimates.json, targets → {target}",
     )
     return f"<details><summary>Comparators on the same labels</summary>{made}</details>"

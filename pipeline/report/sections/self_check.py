@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from pipeline.estimators import Estimate
+from pipeline.evaluation.methods import method_label
 from pipeline.report.markup import Cell, Number, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, truth, value
-from pipeline.report.terminal import METHOD_LABELS
 
 __all__ = ["self_check"]
 
@@ -23,9 +23,9 @@ def self_check(run: RunFolder) -> str:
         if expected is None:
             continue
         for method, estimate in methods.items():
-            if not isinstance(estimate, Estimate) or method == "gold_all" or not math.isfinite(estimate.low):
+            if not isinstance(estimate, Estimate) or estimate.interval == "none" or not math.isfinite(estimate.low):
                 continue
-            pool = estimate.diagnostics.get("target") == "pool" and isinstance(whole, Estimate)
+            pool = estimate.target == "pool" and isinstance(whole, Estimate)
             known = whole.value if pool and isinstance(whole, Estimate) else expected
             covered = estimate.low <= known <= estimate.high
             inside += covered
@@ -33,7 +33,7 @@ def self_check(run: RunFolder) -> str:
             rows.append(
                 [
                     target,
-                    METHOD_LABELS.get(method, method),
+                    method_label(method),
                     "mean of these items" if pool else "expected value",
                     value(known, percent=percent),
                     value(estimate.value, percent=percent),

@@ -1,13 +1,15 @@
-"""The value of best-of-N policies from a user's long table of repeated scores."""
+"""The value of best-of-N policies, from the score matrices of a run or of a user's long table of repeated scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import (
@@ -17,14 +19,16 @@ from pipeline.estimators import (
     paired_difference,
     population_mean,
 )
-from pipeline.estimators.results import Estimate
 from pipeline.evaluation.document import BestOfNEstimate, EstimateSet, Warned
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import read_user_table
 
-__all__ = ["ScoreColumns", "estimate_best_of_n"]
+__all__ = ["ScoreColumns", "estimate_best_of_n", "policy_values"]
+
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,25 @@ def estimate_best_of_n(
     for target in targets:
         part = frame.filter(pl.Series(models == target))
         estimates += _target(target, part, n, j, level, warnings)
-    return EstimateSet({target: {} for target in targets}, (), tuple(estimates), tuple(dict.fromkeys(warnings)))
+    return EstimateSet(
+        {target: {} for target in targets},
+        (),
+        tuple(estimates),
+        tuple(dict.fromkeys(warnings)),
+        headline=_headline(estimates),
+    )
+
+
+def _headline(estimates: Sequence[BestOfNEstimate]) -> str:
+    """The value of the largest N, target by target."""
+    most = max(entry.n for entry in estimates)
+    shown = [entry for entry in estimates if entry.n == most and entry.measure == "score"]
+    said = [
+        f"{'best' if entry.target == 'all' else f'*{entry.target}*: best'} of {entry.n}: {entry.estimate.value:.3g},"
+        f" {entry.estimate.low:.3g} to {entry.estimate.high:.3g}"
+        for entry in shown[:4]
+    ]
+    return f"{'; '.join(said)}."
 
 
 def _target(
@@ -96,18 +118,9 @@ def _target(
     chosen = min(matrix.shape[1] for matrix in scores) - 1 if j is None else j
     clusters = _prompt_clusters(frame, matrices)
     found: list[BestOfNEstimate] = []
-    single = np.array([float(matrix.mean()) for matrix in scores])
     for size in n:
         try:
-            values = best_of_n_batch(scores, size, chosen)
-            found.append(
-                _entry(
-                    target, size, chosen, "score", population_mean(values, clusters=clusters, level=level, interval="t")
-                )
-            )
-            gain = paired_difference(values, single, clusters=clusters, level=level, interval="t")
-            found.append(_entry(target, size, chosen, "gain", gain))
-            found += _gold(target, matrices, size, chosen, level)
+            found += policy_values(target, matrices, size, chosen, clusters=clusters, level=level)
         except ValueError as error:
             raise InputError(f"{prefix}best of {size}: {error}") from error
     warnings += [
@@ -153,20 +166,48 @@ def _prompt_clusters(frame: pl.DataFrame, matrices: ScoreMatrices) -> list[str] 
     return [of[prompt] for prompt in matrices.prompts]
 
 
-def _gold(target: str, matrices: ScoreMatrices, n: int, j: int, level: float) -> list[BestOfNEstimate]:
-    """Gold value of the selected candidate and its gain, over prompts whose gold is wholly known."""
-    if matrices.gold is None:
-        return []
-    known = [(s, g) for s, g in zip(matrices.matrices, matrices.gold, strict=True) if np.isfinite(g).all()]
-    if len(known) < 2:
-        return []
-    selected = np.array([best_of_n_gold(scores, gold, n, j) for scores, gold in known])
-    plain = np.array([float(gold.mean()) for _, gold in known])
-    return [
-        _entry(target, n, j, "gold", population_mean(selected, level=level, interval="t")),
-        _entry(target, n, j, "gold_gain", paired_difference(selected, plain, level=level, interval="t")),
+def _form(values: Sequence[FloatArray]) -> Literal["t", "wilson"]:
+    """Of a share's interval, where every score is 0 or 1: Student's t has no width there, or ends below 0."""
+    return "wilson" if all(np.isin(part, (0.0, 1.0)).all() for part in values) else "t"
+
+
+def policy_values(
+    target: str,
+    matrices: ScoreMatrices,
+    n: int,
+    j: int,
+    *,
+    clusters: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> list[BestOfNEstimate]:
+    """The policy's value in score, its gain over one random candidate, and both in gold where that is wholly known.
+
+    Args:
+        target: whose candidates.
+        matrices: scores (and gold) of each prompt's candidates.
+        n, j: the best of N candidates by the mean of J scores.
+        clusters: prompts with one value are not independent; None: all are.
+        level: nominal coverage over prompts.
+
+    Raises:
+        ValueError: N or J that these matrices do not allow.
+    """
+    scores = list(matrices.matrices)
+    values = best_of_n_batch(scores, n, j)
+    single = np.array([float(matrix.mean()) for matrix in scores])
+    options: dict[str, Any] = {"level": level, "clusters": clusters}
+    found = [
+        BestOfNEstimate(target, n, j, population_mean(values, interval=_form(scores), **options), "score"),
+        BestOfNEstimate(target, n, j, paired_difference(values, single, **options), "gain"),
     ]
-
-
-def _entry(target: str, n: int, j: int, measure: str, estimate: Estimate) -> BestOfNEstimate:
-    return BestOfNEstimate(target, n, j, estimate, measure)
+    whole = [k for k, gold in enumerate(matrices.gold or ()) if np.isfinite(gold).all()]
+    if len(whole) < 2 or matrices.gold is None:
+        return found
+    options["clusters"] = None if clusters is None else [clusters[k] for k in whole]
+    selected = np.array([best_of_n_gold(scores[k], matrices.gold[k], n, j) for k in whole])
+    plain = np.array([float(matrices.gold[k].mean()) for k in whole])
+    return [
+        *found,
+        BestOfNEstimate(target, n, j, population_mean(selected, interval=_form(matrices.gold), **options), "gold"),
+        BestOfNEstimate(target, n, j, paired_difference(selected, plain, **options), "gold_gain"),
+    ]

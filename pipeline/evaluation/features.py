@@ -1,0 +1,91 @@
+"""What data can have that a method may or may not be able to use, and which of it a pool has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+
+from pipeline.evaluation.options import Options
+from pipeline.evaluation.pool import Pool, TargetPool
+
+__all__ = ["HANDLED", "Feature", "Support", "features_of", "left_out", "refused"]
+
+FEW_LABELS = 10
+
+
+class Feature(StrEnum):
+    """Something that data can have; the value is how it is said."""
+
+    CHANCES = "unequal inclusion probabilities"
+    STRATA = "labels drawn by strata"
+    STAGES = "several label rounds"
+    CLUSTERS = "clusters"
+    WEIGHTS = "deployment weights"
+    POPULATION = "target population"
+    POOL = "target pool"
+    CONTINUOUS = "a continuous profile axis"
+    ORDINAL = "an ordinal profile axis"
+    CATEGORICAL = "a categorical profile axis"
+    REPEATS = "several answers to each item"
+    MISSING_TAUS = "missing predictions τ"
+    MISSING_SIGNALS = "missing signals"
+    OTHER_ITEMS = "labels on different items per target"
+    CONSTANT = "labels that all agree"
+    FEW = "fewer than 10 labels"
+    CENSUS = "every item labeled"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What a method does with a feature.
+
+    Attributes:
+        how: ``handled``; ``refused``: an error where the method was asked for by name, else it is left out;
+            ``left out``: it is left out, and every output says so.
+        reason: why, and what to do instead.
+    """
+
+    how: Literal["handled", "refused", "left out"]
+    reason: str = ""
+
+
+HANDLED = Support("handled")
+
+
+def refused(reason: str) -> Support:
+    """An error where the method was asked for by name."""
+    return Support("refused", reason)
+
+
+def left_out(reason: str) -> Support:
+    """No number, and a notice."""
+    return Support("left out", reason)
+
+
+_AXES = {"continuous": Feature.CONTINUOUS, "ordinal": Feature.ORDINAL, "categorical": Feature.CATEGORICAL}
+
+
+def features_of(pool: Pool, target: TargetPool, options: Options) -> frozenset[Feature]:
+    """What this target's data have; of the profile axes the first one alone."""
+    found = {Feature.POOL if options.target == "pool" else Feature.POPULATION}
+    sampling = target.sampling
+    found |= {Feature.CHANCES} if sampling.unequal else set()
+    found |= {Feature.STRATA} if sampling.strata is not None else set()
+    found |= {Feature.STAGES} if sampling.stages is not None and sampling.stages.max() > 1 else set()
+    found |= {Feature.CLUSTERS} if target.clusters is not None else set()
+    found |= {Feature.WEIGHTS} if target.weights is not None or options.distribution else set()
+    found |= {_AXES[target.profiles[0].kind]} if target.profiles else set()
+    found |= {Feature.REPEATS} if target.repeats is not None else set()
+    if target.taus is not None and not np.isfinite(target.taus).all():
+        found.add(Feature.MISSING_TAUS)
+    if not np.isfinite(target.signals).all():
+        found.add(Feature.MISSING_SIGNALS)
+    y = target.y[target.labeled]
+    found |= {Feature.CONSTANT} if len(y) and np.ptp(y) == 0.0 else set()
+    found |= {Feature.FEW} if len(y) < FEW_LABELS else set()
+    found |= {Feature.CENSUS} if target.complete else set()
+    found |= {Feature.OTHER_ITEMS} if pool.labels_differ else set()
+    return frozenset(found)

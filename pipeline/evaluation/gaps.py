@@ -1,0 +1,169 @@
+"""The difference of two targets on the items they share: as a mean, with the one-step correction, along an axis."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import InputError
+from pipeline.estimators import Estimate, FittedGap, Profile, fit_gap
+from pipeline.evaluation import profiles
+from pipeline.evaluation.options import Options, generator
+from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.tables.signal_checks import Notice
+
+__all__ = ["MOST_TARGETS", "Pair", "along", "joined", "lace", "one_step", "pairs", "without_signals"]
+
+FloatArray = NDArray[np.float64]
+
+MOST_TARGETS = 60
+"""With more targets than this a user names the one that the others are compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two targets on the items that both have, row by row the same item.
+
+    Attributes:
+        first, second: the targets, cut to the shared items; the gap is first − second.
+        options: how the pool is evaluated.
+    """
+
+    first: TargetPool
+    second: TargetPool
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """As it is said: ``a − b``."""
+        return f"{self.first.name} − {self.second.name}"
+
+    @cached_property
+    def both(self) -> NDArray[np.bool_]:
+        """(M,) items labeled for both."""
+        return self.first.labeled & self.second.labeled
+
+    @cached_property
+    def chances(self) -> FloatArray | None:
+        """(M,) chance that an item is labeled for both: that of the item where labels were drawn per item, the product
+        of both where they were drawn row by row; None where all are alike."""
+        first, second = self.first.sampling.chances, self.second.sampling.chances
+        if first is None and second is None:
+            return None
+        if first is None or second is None or np.array_equal(self.first.labeled, self.second.labeled):
+            chances = first if first is not None else second
+        else:
+            chances = first * second
+        assert chances is not None
+        return np.where(~self.both & (chances >= 1.0), 1.0 - 1e-9, chances)
+
+    @cached_property
+    def fit(self) -> FittedGap:
+        """LACE of the mean of Y_a − Y_b, with (S_a, S_b, S_a − S_b) as signals."""
+        left, right, _ = self.signals
+        (first, _), (second, _) = self.first.filled(), self.second.filled()
+        return fit_gap(
+            np.where(self.both, self.first.y - self.second.y, np.nan), np.column_stack([first, second, left - right]),
+            labeled=self.both, clusters=self.first.clusters, target=self.options.target, items=self.first.ids,
+            inclusion_probabilities=self.chances,
+        )  # fmt: skip
+
+    @cached_property
+    def signals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The signals that both targets have, of each, and those that only one has (a missing-reply indicator, say)."""
+        (left, names), (right, others) = self.first.filled(), self.second.filled()
+        shared = [name for name in names if name in others]
+        alone = [left[:, k] for k, name in enumerate(names) if name not in shared]
+        alone += [right[:, k] for k, name in enumerate(others) if name not in shared]
+        rest = np.column_stack(alone) if alone else np.empty((len(left), 0))
+        return left[:, [names.index(n) for n in shared]], right[:, [others.index(n) for n in shared]], rest
+
+
+def pairs(pool: Pool, options: Options, notices: list[Notice]) -> Iterator[Pair]:
+    """Every pair with at least two items labeled for both, or all pairs with the baseline where targets are too many.
+
+    Raises:
+        InputError: more than 60 targets without a baseline, or a baseline that is no target.
+    """
+    targets: Sequence[TargetPool] = pool.targets
+    if len(targets) < 2:
+        return
+    if any(target.ids is None for target in targets):
+        notices.append(Notice("no_ids", "no paired gaps between models: give --id so that their rows can be joined"))
+        return
+    names = [target.name for target in targets]
+    if options.baseline is not None and options.baseline not in names:
+        raise InputError(f"--baseline {options.baseline}: no such model; there are {', '.join(names[:12])}")
+    wanted = list(itertools.combinations(targets, 2))
+    if options.baseline is not None:
+        base = pool[options.baseline]
+        wanted = [(other, base) for other in targets if other is not base]
+    elif len(targets) > MOST_TARGETS:
+        text = (
+            f"{len(targets)} models make too many pairs: no gaps and ranks; give --baseline MODEL to compare with one"
+        )
+        notices.append(Notice("too_many_pairs", text))
+        return
+    for a, b in wanted:
+        pair = joined(a, b, options)
+        if pair.both.sum() < 2:
+            shared = "no item in common" if pair.first.size == 0 else "fewer than 2 items labeled for both"
+            notices.append(Notice("no_gap", f"{pair.name}: {shared}"))
+            continue
+        yield pair
+
+
+def joined(a: TargetPool, b: TargetPool, options: Options) -> Pair:
+    """Both targets on the items that both have."""
+    assert a.ids is not None
+    assert b.ids is not None
+    _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
+    return Pair(a.of(rows_a), b.of(rows_b), options)
+
+
+def without_signals(target: TargetPool) -> TargetPool:
+    """The labels alone."""
+    return replace(target, signals=np.empty((target.size, 0)), signal_names=())
+
+
+def lace(pool: Pool, pair: Pair, options: Options) -> Estimate:
+    """LACE of the mean difference."""
+    return pair.fit.estimate(options.level)
+
+
+def one_step(pool: Pool, pair: Pair, options: Options) -> Estimate:
+    """The difference corrected within each item by both targets' predictions."""
+    from pipeline.estimators import mean_gap
+
+    both, first, second = pair.both, pair.first, pair.second
+    assert first.taus is not None
+    assert second.taus is not None
+    rule: Any = "loo" if int(both.sum()) < 50 else "cross-fit"
+    return mean_gap(
+        first.y[both], second.y[both], first.taus[both], second.taus[both], power=rule, level=options.level,
+        clusters=None if first.clusters is None else first.clusters[both],
+        rng=generator(options.seed, "one_step_gap", first.name, second.name),
+    )  # fmt: skip
+
+
+def along(pool: Pool, pair: Pair, options: Options) -> Profile:
+    """The difference along the first profile axis, read from the items of the first target."""
+    from pipeline.estimators import lace_gap
+
+    placed = profiles.place(pair.first, options)
+    rows, chances = placed.rows, pair.chances
+    left, right, alone = pair.signals
+    if not left.shape[1]:
+        left = right = np.zeros((len(rows), 1))
+    profile = lace_gap(
+        placed.z, pair.first.y[rows], pair.second.y[rows], left[rows], right[rows], labeled=pair.both[rows],
+        pairwise=alone[rows] if alone.shape[1] else None, locality=placed.locality, adapt="average",
+        level=options.level, target=options.target, inclusion_probabilities=None if chances is None else chances[rows],
+    )  # fmt: skip
+    return placed.named(profile, "lace_gap_profile")

@@ -1,0 +1,96 @@
+"""Looks over the labels of a target before anything is estimated: what the reader of the numbers must know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.estimators import cluster_components
+from pipeline.evaluation.options import Options
+from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.tables.signal_checks import Notice, imbalanced_columns
+
+__all__ = ["look_over"]
+
+FloatArray = NDArray[np.float64]
+
+MIN_VARIANCE_LABELS = 8.0
+"""Below this many labels behind the variance, intervals of a skewed outcome are known to be too short."""
+_FEW = 20
+_DISTRIBUTION_TOLERANCE = 0.02
+
+
+def look_over(pool: Pool, options: Options) -> list[Notice]:
+    """The notices of every target, and those about all."""
+    notices = [notice for target in pool.targets for notice in _of(target, options)]
+    total = sum(options.distribution.values())
+    if options.distribution and abs(total - 1.0) > _DISTRIBUTION_TOLERANCE:
+        notices.append(Notice("distribution_rescaled", f"the deployment shares sum to {total:.3g}; divided by it"))
+    return notices
+
+
+def _of(target: TargetPool, options: Options) -> list[Notice]:
+    notices = []
+    n, name = target.n, target.name
+    if target.complete and options.target == "pool":
+        text = (
+            "every item is labeled, so the mean of these items is known and intervals about it have no width; leave"
+            " --target pool out to learn about items like these"
+        )
+        notices.append(Notice("all_labeled", text, name))
+    elif n < _FEW:
+        notices.append(Notice("few_labels", f"{n} labels are few; intervals may be too short below {_FEW}", name))
+    y = target.y[target.labeled]
+    if target.clusters is not None:
+        notices += [Notice("cluster_components", text, name) for text in _components(target)]
+    if not target.binary and n >= _FEW and (worth := _variance_labels(y)) < MIN_VARIANCE_LABELS:
+        text = (
+            f"the gold is very skewed: its spread rests on about {worth:.0f} of the {n} labels, so intervals may be "
+            "too short; more labels are the only cure"
+        )
+        notices.append(Notice("skewed_gold", text, name))
+    if target.sampling.unequal:
+        notices.append(
+            Notice("unequal_chances", "labels were drawn with unequal chances, which are weighted for", name)
+        )
+    if target.sampling.kind == "unknown":
+        signals, names = target.filled()
+        for column, z in imbalanced_columns(signals, names, target.labeled):
+            text = (
+                f"labeled rows differ from the pool in {column!r} (z = {z:.1f}): the labels do not look drawn at"
+                " random; give --inclusion if they were drawn with known probabilities, else the estimate may be biased"
+            )
+            notices.append(Notice("labels_not_random", text, name))
+    return notices
+
+
+def _components(target: TargetPool) -> Iterator[str]:
+    """Where the variance of clustered labels lies, and what more rows or more clusters would buy."""
+    assert target.clusters is not None
+    clusters = target.clusters[target.labeled]
+    if len(np.unique(clusters)) < 2:
+        return
+    parts = cluster_components(target.y[target.labeled], clusters)
+    if parts is None:
+        return
+
+    def error(count: float, size: float) -> str:
+        return f"{math.sqrt((parts['between'] + parts['within'] / size) / count):.4f}"
+
+    count, size = parts["clusters"], parts["size"]
+    yield (
+        f"{count:.0f} labeled clusters of about {size:.1f} rows: {parts['share']:.0%} of the variance lies between"
+        f" them; the plain mean's SE is about {error(count, size)}, and would be {error(count, 2 * size)} with twice"
+        f" the rows in each, {error(2 * count, size)} with twice the clusters"
+    )
+
+
+def _variance_labels(y: FloatArray) -> float:
+    """How many labels the variance rests on: 2n/(kurtosis − 1), n for normal outcomes, few for heavy tails."""
+    centred = y - y.mean()
+    second = float(np.mean(centred**2))
+    kurtosis = float(np.mean(centred**4)) / second**2 if second > 0.0 else 0.0
+    return min(2.0 * len(y) / (kurtosis - 1.0), float(len(y))) if kurtosis > 1.0 else float(len(y))
