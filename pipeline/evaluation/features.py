@@ -72,9 +72,10 @@ def features_of(pool: Pool, target: TargetPool, options: Options) -> frozenset[F
     """What this target's data have; of the profile axes the first one alone."""
     found = {Feature.POOL if options.target == "pool" else Feature.POPULATION}
     sampling = target.sampling
-    found |= {Feature.CHANCES} if sampling.unequal else set()
-    found |= {Feature.STRATA} if sampling.strata is not None else set()
-    found |= {Feature.STAGES} if sampling.stages is not None and sampling.stages.max() > 1 else set()
+    chances = target.chances
+    found |= {Feature.CHANCES} if chances is not None and np.ptp(chances[target.labeled]) > 0.0 else set()
+    found |= {Feature.STRATA} if any(entry.strata is not None for entry in sampling.rounds) else set()
+    found |= {Feature.STAGES} if len(sampling.rounds) > 1 else set()
     found |= {Feature.CLUSTERS} if target.clusters is not None else set()
     found |= {Feature.WEIGHTS} if target.weights is not None or options.distribution else set()
     found |= {_AXES[target.profiles[0].kind]} if target.profiles else set()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import InputError
-from pipeline.estimators import Estimate, FittedGap, Profile, fit_gap
+from pipeline.estimators import Estimate, FittedGap, ModelLabels, Profile, all_gaps, gap_of
 from pipeline.evaluation import profiles
 from pipeline.evaluation.options import Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
@@ -32,11 +32,13 @@ class Pair:
 
     Attributes:
         first, second: the targets, cut to the shared items; the gap is first − second.
+        fit: the gap of their means from all labels of both, on the items that either has.
         options: how the pool is evaluated.
     """
 
     first: TargetPool
     second: TargetPool
+    fit: FittedGap
     options: Options
 
     @property
@@ -53,7 +55,7 @@ class Pair:
     def chances(self) -> FloatArray | None:
         """(M,) chance that an item is labeled for both: that of the item where labels were drawn per item, the product
         of both where they were drawn row by row; None where all are alike."""
-        first, second = self.first.sampling.chances, self.second.sampling.chances
+        first, second = self.first.chances, self.second.chances
         if first is None and second is None:
             return None
         if first is None or second is None or np.array_equal(self.first.labeled, self.second.labeled):
@@ -62,17 +64,6 @@ class Pair:
             chances = first * second
         assert chances is not None
         return np.where(~self.both & (chances >= 1.0), 1.0 - 1e-9, chances)
-
-    @cached_property
-    def fit(self) -> FittedGap:
-        """LACE of the mean of Y_a − Y_b, with (S_a, S_b, S_a − S_b) as signals."""
-        left, right, _ = self.signals
-        (first, _), (second, _) = self.first.filled(), self.second.filled()
-        return fit_gap(
-            np.where(self.both, self.first.y - self.second.y, np.nan), np.column_stack([first, second, left - right]),
-            labeled=self.both, clusters=self.first.clusters, target=self.options.target, items=self.first.ids,
-            inclusion_probabilities=self.chances,
-        )  # fmt: skip
 
     @cached_property
     def signals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -86,7 +77,7 @@ class Pair:
 
 
 def pairs(pool: Pool, options: Options, notices: list[Notice]) -> Iterator[Pair]:
-    """Every pair with at least two items labeled for both, or all pairs with the baseline where targets are too many.
+    """Every pair with an item in common, or all pairs with the baseline where there is one.
 
     Raises:
         InputError: more than 60 targets without a baseline, or a baseline that is no target.
@@ -110,21 +101,35 @@ def pairs(pool: Pool, options: Options, notices: list[Notice]) -> Iterator[Pair]
         )
         notices.append(Notice("too_many_pairs", text))
         return
-    for a, b in wanted:
-        pair = joined(a, b, options)
-        if pair.both.sum() < 2:
-            shared = "no item in common" if pair.first.size == 0 else "fewer than 2 items labeled for both"
-            notices.append(Notice("no_gap", f"{pair.name}: {shared}"))
-            continue
-        yield pair
+    apart = [(a, b) for a, b in wanted if not len(np.intersect1d(a.ids, b.ids))]  # type: ignore[arg-type]
+    notices += [Notice("no_gap", f"{a.name} − {b.name}: no item in common") for a, b in apart]
+    together = [pair for pair in wanted if pair not in apart]
+    if together:
+        fits = all_gaps(
+            {target.name: _labels_of(target) for target in targets}, target=options.target,
+            pairs=[(a.name, b.name) for a, b in together],
+        )  # fmt: skip
+        for (a, b), (_, _, fit) in zip(together, fits, strict=True):
+            yield _cut(a, b, fit, options)
+
+
+def _labels_of(target: TargetPool) -> ModelLabels:
+    signals, names = target.filled()
+    y = np.where(target.labeled, target.y, np.nan)
+    return ModelLabels(y, signals, target.ids, names, target.clusters, **target.design)
 
 
 def joined(a: TargetPool, b: TargetPool, options: Options) -> Pair:
-    """Both targets on the items that both have."""
+    """Two targets as a pair by themselves."""
+    return _cut(a, b, gap_of(_labels_of(a), _labels_of(b), target=options.target), options)
+
+
+def _cut(a: TargetPool, b: TargetPool, fit: FittedGap, options: Options) -> Pair:
+    """The pair with both targets on the items that both have."""
     assert a.ids is not None
     assert b.ids is not None
     _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
-    return Pair(a.of(rows_a), b.of(rows_b), options)
+    return Pair(a.of(rows_a), b.of(rows_b), fit, options)
 
 
 def without_signals(target: TargetPool) -> TargetPool:
@@ -138,10 +143,15 @@ def lace(pool: Pool, pair: Pair, options: Options) -> Estimate:
 
 
 def one_step(pool: Pool, pair: Pair, options: Options) -> Estimate:
-    """The difference corrected within each item by both targets' predictions."""
+    """The difference corrected within each item by both targets' predictions.
+
+    Raises:
+        ValueError: fewer than 2 items labeled for both.
+    """
     from pipeline.estimators import mean_gap
 
     both, first, second = pair.both, pair.first, pair.second
+    _check_shared(pair)
     assert first.taus is not None
     assert second.taus is not None
     rule: Any = "loo" if int(both.sum()) < 50 else "cross-fit"
@@ -156,6 +166,7 @@ def along(pool: Pool, pair: Pair, options: Options) -> Profile:
     """The difference along the first profile axis, read from the items of the first target."""
     from pipeline.estimators import lace_gap
 
+    _check_shared(pair)
     placed = profiles.place(pair.first, options)
     rows, chances = placed.rows, pair.chances
     left, right, alone = pair.signals
@@ -167,3 +178,8 @@ def along(pool: Pool, pair: Pair, options: Options) -> Profile:
         level=options.level, target=options.target, inclusion_probabilities=None if chances is None else chances[rows],
     )  # fmt: skip
     return placed.named(profile, "lace_gap_profile")
+
+
+def _check_shared(pair: Pair) -> None:
+    if pair.both.sum() < 2:
+        raise ValueError("fewer than 2 items are labeled for both")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.evaluation.pool import Axis, Sampling, TargetPool
+from pipeline.estimators import Sampling
+from pipeline.evaluation.pool import Axis, TargetPool
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["items_of"]
@@ -60,7 +61,7 @@ def _averaged(
         target, y=y, labeled=labeled, signals=signals, ids=ids,
         profiles=tuple(Axis(axis.column, axis.kind, axis.values[first]) for axis in target.profiles),
         clusters=None if target.clusters is None else target.clusters[first], weights=mean(target.weights),
-        sampling=Sampling(target.sampling.kind, mean(target.sampling.chances)), taus=mean(target.taus),
+        sampling=Sampling(probabilities=mean(target.sampling.probabilities)), taus=mean(target.taus),
         repeats=mean(target.repeats), truth=mean(target.truth),
     )  # fmt: skip
 

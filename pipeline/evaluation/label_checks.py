@@ -52,11 +52,11 @@ def _of(target: TargetPool, options: Options) -> list[Notice]:
             "too short; more labels are the only cure"
         )
         notices.append(Notice("skewed_gold", text, name))
-    if target.sampling.unequal:
+    if target.sampling.probabilities is not None or target.sampling.rounds:
         notices.append(
             Notice("unequal_chances", "labels were drawn with unequal chances, which are weighted for", name)
         )
-    if target.sampling.kind == "unknown":
+    if target.drawn == "unknown":
         signals, names = target.filled()
         for column, z in imbalanced_columns(signals, names, target.labeled):
             text = (

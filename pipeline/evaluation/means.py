@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import InputError
-from pipeline.estimators import Estimate, lace_mean, naive_mean
+from pipeline.estimators import Estimate, labels_mean, lace_mean
 from pipeline.evaluation.options import Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.user_table import nearest_names
@@ -33,22 +33,11 @@ def known_mean(pool: Pool, target: TargetPool, options: Options) -> Estimate:
 
 
 def naive(pool: Pool, target: TargetPool, options: Options) -> Estimate:
-    """The plain mean of the labels about the same target as every other method; with unequal chances Hájek's."""
-    return _plain(target, target.y, options, "naive")
-
-
-def _plain(target: TargetPool, y: FloatArray, options: Options, method: str) -> Estimate:
-    """The mean of y over the labels, without signals."""
-    if target.sampling.chances is None and options.target == "population":
-        groups = None if target.clusters is None else target.clusters[target.labeled]
-        plain = naive_mean(y[target.labeled], clusters=groups, level=options.level)
-        return replace(plain, method=method, pool_size=target.size)
-    estimate = lace_mean(
-        y, np.empty((target.size, 0)), labeled=target.labeled, adapt="average", learner=None,
-        clusters=target.clusters, level=options.level, target=options.target,
-        inclusion_probabilities=target.sampling.chances,
+    """The mean of the labels under the draw that made them, about the same target as every other method."""
+    return labels_mean(
+        target.y, labeled=target.labeled, clusters=target.clusters, target=options.target, level=options.level,
+        **target.design,
     )  # fmt: skip
-    return replace(estimate, method=method)
 
 
 def repeated(pool: Pool, target: TargetPool, options: Options) -> Estimate:
@@ -69,7 +58,7 @@ def lace(pool: Pool, target: TargetPool, options: Options) -> Estimate:
     estimate = lace_mean(
         target.y, target.filled()[0], labeled=target.labeled, adapt="average",
         learner="logistic" if target.binary else None, clusters=target.clusters, level=options.level,
-        target=options.target, inclusion_probabilities=target.sampling.chances,
+        target=options.target, **target.design,
     )  # fmt: skip
     return replace(estimate, method="lace")
 
@@ -125,12 +114,9 @@ def lace_deployment(pool: Pool, target: TargetPool, options: Options) -> Estimat
 
     signals = target.filled()[0]
     columns = signals if signals.shape[1] else np.zeros((target.size, 1))
-    extra: dict[str, Any] = {}
-    if target.sampling.chances is not None:
-        extra["inclusion_probabilities"] = target.sampling.chances
     estimate = deployed(
         target.y, columns, _ratio(target, options), labeled=target.labeled, adapt="average", level=options.level,
-        target=options.target, **extra,
+        target=options.target, clusters=target.clusters, **target.design,
     )  # fmt: skip
     return replace(estimate, method="lace_deployment")
 

@@ -15,42 +15,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators import fill_missing_signals
+from pipeline.estimators import Sampling, fill_missing_signals
 from pipeline.tables.column_roles import ProfileKind
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["Axis", "Pool", "Sampling", "TargetPool"]
+__all__ = ["Axis", "Pool", "TargetPool"]
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sampling:
-    """How the labels of one target were drawn: the labelling design as a value that travels.
-
-    Attributes:
-        kind: ``uniform`` (every item the same chance), ``known`` (by the chances or strata below), ``unknown`` (nobody
-            said; taken for uniform, and looked over).
-        chances: (M,) inclusion probabilities in (0, 1], a number everywhere; None means: the same for all.
-        strata: (M,) number 0..H−1 of the stratum that each item was drawn within; None means one.
-        stages: (M,) stage 1, 2, … in which an item was labelled, 0 where it was not; None means one stage.
-    """
-
-    kind: Literal["uniform", "known", "unknown"] = "unknown"
-    chances: FloatArray | None = None
-    strata: IntArray | None = None
-    stages: IntArray | None = None
-
-    @property
-    def unequal(self) -> bool:
-        """Whether items had different chances to be labelled."""
-        return self.chances is not None and bool(np.ptp(self.chances) > 0.0)
-
-    def of(self, rows: NDArray[Any]) -> Sampling:
-        """The same for some rows (positions or booleans), in their order."""
-        parts = (None if part is None else part[rows] for part in (self.chances, self.strata, self.stages))
-        return Sampling(self.kind, *parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +53,9 @@ class TargetPool:
         ids: (M,) names of the items, sorted; None where the table has none.
         clusters: (M,) items of one cluster are not independent; None means that all are.
         weights: (M,) deployment weights, or None.
-        sampling: how the labels were drawn.
+        sampling: how the labels were drawn: the labelling design as a value that travels.
+        drawn: whether that is known: ``uniform`` (every item the same chance), ``known`` (as ``sampling`` says),
+            ``unknown`` (nobody said; taken for uniform, and looked over).
         taus: (M, D) predicted outcomes: draw 0, then the independent draws; or None.
         repeats: (M, R) outcomes of several answers to each item, NaN where missing; or None.
         truth: the outcome of every item, where all are known and labels are only what an estimate may see; or None.
@@ -101,6 +74,19 @@ class TargetPool:
     taus: FloatArray | None = None
     repeats: FloatArray | None = None
     truth: FloatArray | None = None
+    drawn: Literal["uniform", "known", "unknown"] = "unknown"
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """How labels were drawn, as the estimators take it."""
+        if self.sampling.rounds:
+            return {"sampling": self.sampling}
+        return {"inclusion_probabilities": self.sampling.probabilities}
+
+    @property
+    def chances(self) -> FloatArray | None:
+        """(M,) chances for an estimator that knows no rounds and strata; None where all are alike."""
+        return self.sampling.chances(self.labeled)
 
     @property
     def n(self) -> int:
@@ -138,8 +124,8 @@ class TargetPool:
         return TargetPool(
             self.name, self.y[rows], self.labeled[rows], self.signals[rows], self.signal_names,
             tuple(Axis(axis.column, axis.kind, axis.values[rows]) for axis in self.profiles), part(self.ids),
-            part(self.clusters), part(self.weights), self.sampling.of(rows), part(self.taus), part(self.repeats),
-            part(self.truth),
+            part(self.clusters), part(self.weights), self.sampling.take(rows), part(self.taus), part(self.repeats),
+            part(self.truth), self.drawn,
         )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def _fit(
     target: TargetPool, options: Options, estimator: Callable[..., Profile], method: str, *, signals: bool, **given: Any
 ) -> Profile:
     placed = place(target, options)
-    rows, chances = placed.rows, target.sampling.chances
+    rows, chances = placed.rows, target.chances
     columns = target.filled()[0] if signals else np.zeros((target.size, 0))
     profile = estimator(
         placed.z, target.y[rows], columns[rows], labeled=target.labeled[rows], locality=placed.locality,

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError
+from pipeline.estimators import Sampling
 from pipeline.evaluation.items import items_of
-from pipeline.evaluation.pool import Axis, Pool, Sampling, TargetPool
+from pipeline.evaluation.pool import Axis, Pool, TargetPool
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
@@ -69,8 +69,9 @@ def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
         if part.clusters is not None and len(np.unique(part.clusters)) == part.size:
             part = replace(part, clusters=None)  # clusters of one are none
         kept = checked_signals(part.signals, roles.signals, part.y, part.labeled, part.name, notices)
-        sampling = _sampling(part.sampling.chances, part.labeled, roles.sampling or "unknown")
-        targets.append(replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling))
+        sampling = _sampling(part.sampling.probabilities, part.labeled)
+        drawn = "known" if roles.inclusion else roles.sampling or "unknown"
+        targets.append(replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling, drawn=drawn))
     if not targets:
         raise DataError(f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows")
     return Pool(tuple(targets), tuple(notices), roles.families)
@@ -87,7 +88,7 @@ def _whole(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> Targe
         ALL, y, labeled, _numbers(table, roles.signals, "signal", notices), roles.signals,
         tuple(_axis(table, profile, notices) for profile in roles.profiles),
         label_column(table, roles.id) if roles.id else None, clusters,
-        _weights(table, roles.weights) if roles.weights else None, Sampling(chances=inclusion),
+        _weights(table, roles.weights) if roles.weights else None, Sampling(probabilities=inclusion),
         _numbers(table, roles.taus, "tau column", notices) if roles.taus else None,
         _numbers(table, roles.repeats, "column of repeats", notices) if roles.repeats else None,
         number_column(table, roles.truth, "truth column").values if roles.truth else None,
@@ -166,14 +167,14 @@ def _inclusion(table: UserTable, name: str, labeled: NDArray[np.bool_]) -> Float
     return chances
 
 
-def _sampling(chances: FloatArray | None, labeled: NDArray[np.bool_], kind: Literal["uniform", "unknown"]) -> Sampling:
-    """The design that the chances say, a number everywhere: where none is given, the labeled share."""
+def _sampling(chances: FloatArray | None, labeled: NDArray[np.bool_]) -> Sampling:
+    """The draw that the chances say, a number everywhere: where none is given, the labeled share."""
     if chances is None:
-        return Sampling(kind)
+        return Sampling()
     share = max(float(labeled.mean()), 1e-12)
     filled = np.where(np.isfinite(chances), chances, min(share, 1.0 - 1e-9))
     # Certain inclusion of a row without a label would contradict itself.
-    return Sampling("known", np.where(~labeled & (filled >= 1.0), 1.0 - 1e-9, filled))
+    return Sampling(probabilities=np.where(~labeled & (filled >= 1.0), 1.0 - 1e-9, filled))
 
 
 def _full_labels(table: UserTable, name: str, role: str) -> NDArray[np.str_]:

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.estimators import Estimate
+from pipeline.estimators import Estimate, Sampling
 from pipeline.evaluation.document import EstimateSet, PairDecision
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.gaps import Pair, joined, without_signals
 from pipeline.evaluation.options import Options
-from pipeline.evaluation.pool import Pool, Sampling
+from pipeline.evaluation.pool import Pool
 from pipeline.runs.directory import RunDirectory, find_run
 from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
@@ -106,7 +106,7 @@ def compare_runs(
 
 def _compared(a: str, b: str, pair: Pair, estimates: EstimateSet) -> ComparedPair:
     assert estimates.decisions is not None
-    bare = Pair(without_signals(pair.first), without_signals(pair.second), pair.options)
+    bare = joined(without_signals(pair.first), without_signals(pair.second), pair.options)
     naive = replace(bare.fit.estimate(pair.options.level), method="naive")
     signals = pair.first.signals.shape[1] + pair.second.signals.shape[1]
     decided = next(d for d in estimates.decisions.pairs if (d.a, d.b) == (pair.first.name, pair.second.name))
@@ -149,7 +149,7 @@ def _pool(tables: RunTables, directory: RunDirectory, shared: list[str]) -> Pool
     for target in pool.targets:
         if target.truth is not None and np.isfinite(target.truth).all():
             every = np.ones(target.size, dtype=bool)
-            target = replace(target, y=target.truth, labeled=every, sampling=Sampling("uniform"))
+            target = replace(target, y=target.truth, labeled=every, sampling=Sampling(), drawn="uniform")
         assert target.ids is not None
         targets.append(target.of(np.isin(target.ids, shared)))
     return replace(pool, targets=tuple(targets))
