@@ -11,7 +11,10 @@ import polars as pl
 
 from pipeline.tables.cast import NO_SIGNALS, PAPER_CAST
 
-__all__ = ["OWN", "RATINGS", "REASONS", "TABLES", "ProfileKind", "TableSchema", "signal_columns", "signals_schema", "signals_table"]
+__all__ = [
+    "OWN", "RATINGS", "REASONS", "TABLES", "ProfileKind", "TableSchema", "signal_columns", "signals_schema",
+    "signals_table",
+]  # fmt: skip
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
@@ -21,6 +24,8 @@ REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer",
 
 _NUMBERED = re.compile(r"(tau|answer)_\d+")
 """Predictions by draw, and outcomes by answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableSchema:
     """One table: its key (rows are unique and sorted by it) and all its columns with their types."""
@@ -151,15 +156,11 @@ def signal_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The signals among the columns of a signals table: all but its keys, outcomes and missing-reply indicators."""
     named = tuple(columns)
     return tuple(
-<<<<<<< HEAD
-        name for name in named if name not in NO_SIGNALS and not (name.endswith("_missing") and name[:-8] in named)
-=======
         name
         for name in named
         if name not in NO_SIGNALS
         and not _NUMBERED.fullmatch(name)
         and not (name.endswith("_missing") and name[:-8] in named)
->>>>>>> 5dd1103 (One evaluation: a pool, a table of methods, one place that decides, for runs and users' tables)
     )
 
 
