@@ -90,11 +90,11 @@ def test_mistakes_are_refused_before_anything_changes(finished: RunDirectory, tm
     sheet = tmp_path / "sheet.csv"
     design = export_run_labels(finished, sheet, 5)
     rows = list(csv.reader(sheet.open(encoding="utf-8-sig", newline="")))
-    rows[1][3] = "seven"
+    rows[1][3] = "sevenish"
     with sheet.open("w", encoding="utf-8-sig", newline="") as file:
         csv.writer(file).writerows(rows)
     before = (finished.tables / "items.parquet").read_bytes()
-    with pytest.raises(DataError, match=f"item '{design.drawn[0]}': the gold answer 'seven' is not a number"):
+    with pytest.raises(DataError, match=f"item '{design.drawn[0]}': the gold answer 'sevenish' is not a number"):
         import_run_labels(finished, sheet)
     assert (finished.tables / "items.parquet").read_bytes() == before
     assert stored_labels(finished.path).gold == {}
