@@ -23,6 +23,7 @@ _COMMANDS = {
     "estimate": ("estimate", "Estimators on your own CSV, JSONL or Parquet table."),
     "report": ("report", "(Re)build the report of a run."),
     "compare": ("compare", "Paired comparison of two runs on shared items."),
+    "gate": ("gate", "Ship, block or inconclusive: a candidate against its base."),
     "runs": ("runs", "What runs there are."),
     "study": ("study", "Reproduce a table or figure of the papers."),
     "import": ("imports", "Other tools' results into our tables."),

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from pipeline.cli.documents import care, plans
+from pipeline.cli.documents import care, gates, plans
 from pipeline.cli.documents.estimates import EstimatesDocument
 
 __all__ = ["DOCUMENTS", "document_schema"]
@@ -23,6 +23,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "estimate": EstimatesDocument,
     "report": care.ReportDocument,
     "compare": plans.CompareDocument,
+    "gate": gates.GateDocument,
     "runs list": care.RunsListDocument,
     "study": plans.StudyDocument | plans.StudyListDocument,
     "import inspect": care.ImportDocument,
