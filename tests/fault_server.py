@@ -141,6 +141,7 @@ class FaultServer:
         app.router.add_get("/control/stats", self._stats)
         app.router.add_post("/control/fail", self._control_fail)
         app.router.add_post("/control/reset", self._control_reset)
+        app.router.add_route("*", "/{family:.*}", self._other_family)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096, reuse_address=True)
@@ -251,6 +252,19 @@ class FaultServer:
             rows.append({"index": place, "object": "embedding", "embedding": [byte / 255 for byte in digest[:8]]})
         usage = {"prompt_tokens": 4 * len(rows), "total_tokens": 4 * len(rows)}
         return web.json_response({"object": "list", "data": rows, "model": body.get("model"), "usage": usage})
+
+    async def _other_family(self, request: web.Request) -> web.StreamResponse:
+        """Any other address, of another family of providers, say: whoever comes is kept with the headers brought."""
+        await request.read()
+        self.seen.requests += 1
+        self.headers.append(dict(request.headers))
+        for rule in self._due({}, request.path):
+            if rule.fault in FAULTS:
+                response = await FAULTS[rule.fault](request, {}, rule.options)
+                if response is not None:
+                    self._mark(rule, request.path)
+                    return response
+        return web.json_response({"error": {"message": f"no {request.path} here", "code": None}}, status=404)
 
     async def _stats(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self.seen.to_dict())

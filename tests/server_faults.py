@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -182,12 +183,29 @@ async def exact_body(request: Request, body: Body, options: dict[str, Any]) -> w
     return web.Response(body=data, headers={"Content-Type": options.get("type", "application/json")})
 
 
+async def redirect(request: Request, body: Body, options: dict[str, Any]) -> web.StreamResponse:
+    """3xx to ``to``, which a client that follows would ask next, key and all."""
+    return web.Response(status=int(options.get("status", 307)), headers={"Location": options["to"]})
+
+
+async def packed(request: Request, body: Body, options: dict[str, Any]) -> web.StreamResponse:
+    """Status 200 with exactly these bytes, under a content encoding."""
+    headers = {"Content-Type": JSON, "Content-Encoding": options.get("encoding", "gzip")}
+    response = web.StreamResponse(headers={k: v for k, v in headers.items() if v})
+    await response.prepare(request)
+    with contextlib.suppress(ConnectionError):  # a client that has seen enough hangs up
+        for start in range(0, len(options["data"]), 2**16):
+            await response.write(options["data"][start : start + 2**16])
+        await response.write_eof()
+    return response
+
+
 FAULTS: dict[str, Handler] = {
     "body": exact_body,
     "status": status, "rate_limit": rate_limit, "overloaded": overloaded, "gateway_html": gateway_html,
     "stall": stall, "drip": drip, "reset": reset, "cut": cut, "bad_json": bad_json, "html": html,
     "error_in_200": error_in_200, "no_response_format": no_response_format, "unsupported": unsupported,
-    "context": context, "policy": policy, "quota": quota,
+    "context": context, "redirect": redirect, "packed": packed, "policy": policy, "quota": quota,
 }  # fmt: skip
 """Faults that replace the reply; None from one means that the request does not meet it."""
 

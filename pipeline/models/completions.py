@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.models.faults import classify
 from pipeline.models.finish import ending_of
+from pipeline.models.http.bodies import tolerant_json
 from pipeline.models.redaction import one_line
 from pipeline.models.transport import NO_FINISH_REASON, RawEmbeddings, RawReply, TransportError
 from pipeline.models.types import Request, Usage
@@ -81,8 +82,8 @@ def parse_body(raw: bytes, *, secrets: tuple[str, ...] = ()) -> Any:
         TransportError: it is neither.
     """
     try:
-        return json.loads(raw)  # a byte-order mark is no hindrance to bytes
-    except (ValueError, RecursionError):
+        return tolerant_json(raw)
+    except ValueError:
         pass
     if raw[:_EVENT_HEAD].lstrip().startswith((b"data:", b":", b"event:", b"id:")):
         streamed = _from_events(raw.decode("utf-8", "replace"))

@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from pipeline.models.completions import completion_body, parse_body, read_completion, read_embeddings
 from pipeline.models.faults import classify
-from pipeline.models.redaction import one_line
+from pipeline.models.http.bodies import ENCODINGS, read_bounded, refuse_redirect, tolerant_json
 from pipeline.models.spec import ModelSpec
-from pipeline.models.transport import RawEmbeddings, RawReply, TransportError
+from pipeline.models.transport import RawEmbeddings, RawReply
 from pipeline.models.types import Request
 
 if TYPE_CHECKING:
     import aiohttp
 
+    from pipeline.models.http.failures import Connections
+
 __all__ = ["DirectTransport"]
 
 _CONNECT_S = 30.0
-_LONGEST_BODY = 64 * 2**20
 
 
 class DirectTransport:
@@ -33,17 +32,21 @@ class DirectTransport:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections
         self._proxies: dict[str, str | None] = {}
 
     async def open(self) -> None:
         """Create the session; no connection is made yet."""
         import aiohttp
 
+        from pipeline.models.http.failures import Connections
+
+        self._connections = Connections()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=30.0, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
-            auto_decompress=True,
+            auto_decompress=False,  # its own inflation knows no bound
             trust_env=False,  # it would look proxy and netrc up in threads, for every request
         )
 
@@ -73,8 +76,11 @@ class DirectTransport:
         """
         import aiohttp
 
+        from pipeline.models.http.failures import proxy_of
+
         assert self._session is not None, "open() comes before send()"
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers["Accept-Encoding"] = ENCODINGS
         if spec.api_key:
             headers["Authorization"] = f"Bearer {spec.api_key}"
         base, _, query = (spec.api_base or "").partition("?")
@@ -82,61 +88,26 @@ class DirectTransport:
         # ASCII JSON: every text has a form, and no encoding error can be mistaken for the server's.
         data = json.dumps(body, separators=(",", ":")).encode("ascii")
         if base not in self._proxies:
-            self._proxies[base] = _proxy_of(base)
-        proxy = self._proxies[base]
+            self._proxies[base] = proxy_of(base)
         try:
             async with self._session.post(
-                url, data=data, headers=headers, allow_redirects=False, proxy=proxy
+                url, data=data, headers=headers, allow_redirects=False, proxy=self._proxies[base]
             ) as response:
-                raw = await _read(response)
                 status = response.status
+                refuse_redirect(status, response.headers)
+                raw = await read_bounded(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
                 kept = {name.lower(): value for name, value in response.headers.items()} if status != 200 else {}
-        except aiohttp.ClientConnectorError as error:
-            raise TransportError("connection", _message(spec, error)) from None
-        except aiohttp.ServerDisconnectedError as error:
-            raise TransportError("connection", _message(spec, error), maybe_billed=True) from None
-        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-            raise TransportError("bad_request", _message(spec, error)) from None
-        except aiohttp.ConnectionTimeoutError as error:
-            raise TransportError("timeout", _message(spec, error)) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise TransportError("connection", _message(spec, error), maybe_billed=True) from None
+            raise self._connections.failure(error, base, _secrets(spec)) from None
+        self._connections.answered(base)
         if 200 <= status < 300:
             return parse_body(raw, secrets=_secrets(spec))
         try:
-            content: Any = json.loads(raw)
+            content: Any = tolerant_json(raw)
         except ValueError:
             content = raw[:2000].decode("utf-8", "replace")
-        if 300 <= status < 400:
-            raise TransportError("bad_request", f"the server redirects ({status}); give its own URL", status=status)
         raise classify(status, content, kept, secrets=_secrets(spec))
-
-
-def _proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for a URL."""
-    parts = urlsplit(url)
-    if not parts.hostname or proxy_bypass(parts.hostname):
-        return None
-    return getproxies().get(parts.scheme)
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The whole body, at most 64 MiB."""
-    length = response.content_length
-    if length is not None and length <= _LONGEST_BODY:
-        return await response.read()
-    chunks, size = [], 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > _LONGEST_BODY:
-            raise TransportError("bad_request", "the response is larger than 64 MiB", maybe_billed=True)
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _secrets(spec: ModelSpec) -> tuple[str, ...]:
     return (spec.api_key,) if spec.api_key else ()
-
-
-def _message(spec: ModelSpec, error: BaseException) -> str:
-    return one_line(f"{type(error).__name__}: {error}", secrets=_secrets(spec))

@@ -26,8 +26,10 @@ def from_litellm(error: Exception, secrets: tuple[str, ...] = ()) -> TransportEr
     as its InternalServerError with status 500, and are told apart by their causes. An exception without a status is
     a defect, not an answer of a provider: it is final, so that nothing unknown is ever retried.
     """
-    if isinstance(error, TransportError):
-        return error
+    ours = next((cause for cause in _causes(error) if isinstance(cause, TransportError)), None)
+    if ours is not None:  # what our client beneath LiteLLM met, with its cause
+        ours.message = one_line(ours.message, secrets=secrets)
+        return ours
     status = getattr(error, "status_code", None)
     message = _message(error)
     response = getattr(error, "response", None)

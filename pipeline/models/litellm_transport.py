@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.errors import ConfigError
 from pipeline.models.completions import read_completion, read_embeddings
 from pipeline.models.finish import ending_of
+from pipeline.models.http.bodies import tolerant_json
 from pipeline.models.identity import canonical_json
 from pipeline.models.litellm_errors import from_litellm
 from pipeline.models.spec import ModelSpec
@@ -69,6 +70,9 @@ class LiteLLMTransport:
         """Import LiteLLM."""
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(import_litellm)
+        from pipeline.models.http.litellm_client import install_clients
+
+        install_clients()
 
     async def close(self) -> None:
         """Stop LiteLLM's logging task and close its clients."""
@@ -76,7 +80,10 @@ class LiteLLMTransport:
             return
         from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
+        from pipeline.models.http.litellm_client import close_clients
+
         await GLOBAL_LOGGING_WORKER.stop()
+        await close_clients()
         await self._litellm.close_litellm_async_clients()
         clients = getattr(self._litellm, "in_memory_llm_clients_cache", None)
         if clients is not None and hasattr(clients, "cache_dict"):
@@ -178,8 +185,8 @@ def _body_of(bodies: list[Any]) -> Mapping[str, Any] | None:
     body = bodies[-1] if bodies else None
     if isinstance(body, str | bytes):
         try:
-            body = json.loads(body)
-        except (ValueError, RecursionError):
+            body = tolerant_json(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+        except ValueError:
             return None
     return body if isinstance(body, Mapping) else None
 
