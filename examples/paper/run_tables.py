@@ -1,4 +1,7 @@
-"""Run the one-step paper's real-data designs and print its tables: GT, naive, one-step, improvement, SE, λ.
+"""Run the papers' real-data designs and print their tables.
+
+One-step (table*): GT, naive, one-step, improvement, SE, λ. LACE (lace-*): relative efficiency of every method on one
+benchmark, with all ablations; several finished runs together: auxeval study lace-real RUN RUN ….
 
     python examples/paper/run_tables.py --simulated                    every design, offline, at reduced size
     python examples/paper/run_tables.py --simulated table2-config1     one of them
@@ -15,7 +18,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +27,14 @@ from pipeline.benchmark.items import load_benchmark
 from pipeline.config import RunConfig, load_config, parse_config
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, exact_match, kendall_tau
+from pipeline.studies.registry import StudyOptions, load_study
+from pipeline.studies.results import StudyResult
+from pipeline.studies.runner import run_study
 
 FOLDER = Path(__file__).resolve().parent
 REDUCED = {"limit": 32, "labeled": 12, "draws": 3, "answers": 4}
+LACE_LEAST, LACE_REPS = 120, 5
+"""Items and splits of a reduced LACE design: its smallest budget is 50 labels."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ def design(name: str, options: argparse.Namespace) -> tuple[RunConfig, str]:
             entry["transport"] = "simulated"
     if not options.full and options.simulated:
         data["benchmark"] |= {"limit": options.limit}
+        data["benchmark"].pop("sample", None)
         part = {"labeled": options.labeled, "draws": options.draws, "answers": REDUCED["answers"]}
         for key, value in part.items():
             if isinstance(data["design"][key], int):
@@ -93,6 +102,16 @@ def run_design(name: str, options: argparse.Namespace) -> Table:
     lines = [_line(target, result.estimates[target]) for target in config.roles.targets]
     lines.sort(key=lambda line: -(line.truth if line.truth is not None else line.naive.value))
     return Table(name, about, tuple(lines))
+
+
+def run_lace(name: str, options: argparse.Namespace) -> StudyResult:
+    """Collect one LACE design, then the protocol of section 5.3 on the run."""
+    reduced = options.simulated and not options.full
+    sizes = {"limit": max(options.limit, LACE_LEAST), "labeled": max(options.labeled, 50)} if reduced else {}
+    config, about = design(name, argparse.Namespace(**{**vars(options), **sizes}))
+    result = pipeline.run(config, runs_dir=options.runs_dir, yes=options.yes or options.simulated, quiet=True)
+    chosen = StudyOptions(reps=LACE_REPS if reduced else None, table=result.path)
+    return replace(run_study(load_study("lace-real"), chosen), command=f"run_tables.py {name} ({about})")
 
 
 def _line(target: str, estimates: Any) -> Line:
@@ -225,6 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
         parser.error(f"unknown design {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     tables = {}
     for name in options.designs or known:
+        if name.startswith("lace-"):
+            print(run_lace(name, options).to_text(), end="\n\n", flush=True)
+            continue
         doubled = replace_sizes(options, name)
         tables[name] = run_design(name, doubled)
         print(to_text(tables[name]), end="\n\n", flush=True)

@@ -23,7 +23,7 @@ __all__ = ["command"]
 
 @click.command("study")
 @click.argument("name", required=False, shell_complete=offer_studies)
-@click.argument("table", required=False, type=click.Path(path_type=Path))
+@click.argument("tables", nargs=-1, type=click.Path(path_type=Path), metavar="[TABLE|RUN]…")
 @click.option("--reps", type=int, help="Replicates (default: the study's own number).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes.")
 @click.option("--dask", metavar="ADDRESS", help="Run the replicates on this Dask scheduler instead.")
@@ -49,8 +49,8 @@ __all__ = ["command"]
 )
 @click.option("--model", metavar="COL", help="Column that splits TABLE into one cell per value.")
 @click.option("--id", "item", metavar="COL", help="TABLE's item column.")
-def command(name: str | None, table: Path | None, list_all: bool, as_json: bool, **given: Any) -> None:
-    """Run the study NAME, on TABLE where it needs one."""
+def command(name: str | None, tables: tuple[Path, ...], list_all: bool, as_json: bool, **given: Any) -> None:
+    """Run the study NAME, on TABLE (or finished runs) where it needs one."""
     if list_all or name is None:
         if name is None and not list_all:
             raise InputError("which study? `auxeval study --list` names them")
@@ -67,13 +67,14 @@ def command(name: str | None, table: Path | None, list_all: bool, as_json: bool,
         jobs=given["jobs"],
         dask=given["dask"],
         reading=cast(Literal["text", "printed"], given["reading"]),
-        table=table,
+        table=tables[0] if tables else None,
+        more=tables[1:],
         out=out,
         seed=given["seed"],
         progress=_show_progress,
         columns=TableColumns(given["gold"], signals, given["profile"], given["model"], given["item"]),
     )
-    line = _command_line(name, table, given)
+    line = _command_line(name, tables, given)
     try:
         result = replace(run_study(study, options), command=line)
     except KeyboardInterrupt:
@@ -121,9 +122,9 @@ def _print(result: StudyResult) -> None:
         print_text("Figures, with --out: " + ", ".join(f"{name}.svg" for name in result.figures))
 
 
-def _command_line(name: str, table: Path | None, given: dict[str, Any]) -> str:
+def _command_line(name: str, tables: tuple[Path, ...], given: dict[str, Any]) -> str:
     """The command as typed, without what does not change the numbers being left to chance."""
-    words = ["auxeval", "study", name, *([str(table)] if table is not None else [])]
+    words = ["auxeval", "study", name, *map(str, tables)]
     flags = {
         "reps": None,
         "jobs": 1,

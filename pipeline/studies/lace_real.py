@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pipeline.studies.real_splits import ADAPTIVE, BUDGETS, cell_pool, method_va
 from pipeline.studies.real_tables import RealCell, is_known, load_cells, spread_targets
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
+from pipeline.studies.run_cells import is_run, run_cells
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
 
@@ -67,7 +68,9 @@ def run(options: StudyOptions) -> StudyResult:
     """Every part on every cell of the table, or of every known table of a folder, then the tables of the paper."""
     assert options.table is not None
     reps = options.reps or study.default_reps
-    tables = _usable_cells(Path(options.table), options)
+    tables: dict[str, list[RealCell]] = {}
+    for path in (options.table, *options.more):
+        tables |= _usable_cells(path, options, taken=tables)
     sizes = {"main": reps, "families": reps, "grid": max(2, 2 * reps // 5), "tuned": max(2, reps // 10)}
     sizes |= {"kernels": reps, "stratified": reps}
     tasks = {
@@ -119,21 +122,42 @@ def run(options: StudyOptions) -> StudyResult:
     )
 
 
-def _usable_cells(path: Path, options: StudyOptions) -> dict[str, list[RealCell]]:
+def _usable_cells(path: Path, options: StudyOptions, taken: Collection[str] = ()) -> dict[str, list[RealCell]]:
     """Table name to its cells, without targets that are too small or constant."""
+    if is_run(path):
+        return {_free_name(path.name, taken): _kept(run_cells(path), path)}
     files = [file for file in sorted(path.iterdir()) if is_known(file)] if path.is_dir() else [path]
-    found = {}
+    usable = {}
     for file in files:
         cells = load_cells(file, options.columns)
-        kept = [cell for cell in cells if len(cell.y) > BUDGETS[0] and float(np.ptp(cell.y)) > 0.0]
+        kept = _studied(cells)
         if path.is_dir():
             axes = dict.fromkeys(cell.axis for cell in kept)
             kept = [c for axis in axes for c in spread_targets([o for o in kept if o.axis == axis], FOLDER_TARGETS)]
         if kept:
-            found[file.name.split(".")[0]] = kept
-    if not found:
-        raise DataError(f"{path}: no target has more than {BUDGETS[0]} rows and outcomes that differ")
-    return found
+            usable[_free_name(file.name.split(".")[0], taken)] = kept
+    if not usable:
+        raise _nothing_to_study(path)
+    return usable
+
+
+def _studied(cells: Sequence[RealCell]) -> list[RealCell]:
+    return [cell for cell in cells if len(cell.y) > BUDGETS[0] and float(np.ptp(cell.y)) > 0.0]
+
+
+def _kept(cells: Sequence[RealCell], path: Path) -> list[RealCell]:
+    kept = _studied(cells)
+    if not kept:
+        raise _nothing_to_study(path)
+    return kept
+
+
+def _nothing_to_study(path: Path) -> DataError:
+    return DataError(f"{path}: no target has more than {BUDGETS[0]} rows and outcomes that differ")
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    return name if name not in taken else f"{name} ({len(taken) + 1})"
 
 
 def _summary(mains: Mapping[str, Mapping[str, Errors]]) -> ResultTable:
@@ -346,8 +370,8 @@ _SHOWN = ("global_cv", "per_signal_cv", "aug_plugin", "scalar_cv", "plugin_multi
 
 study = Study(
     name="lace-real",
-    title="LACE on a real table (protocol of section 5.3 and appendix H.1)",
-    summary="The protocol of section 5.3 on a real table (or a folder of known ones), with all ablations.",
+    title="LACE on real data (protocol of section 5.3 and appendix H.1)",
+    summary="The protocol of section 5.3 on real tables or finished runs, with all ablations.",
     run=run,
     default_reps=100,
     needs_table=True,

@@ -61,6 +61,7 @@ class StudyOptions:
         dask: address of a Dask scheduler to use instead.
         reading: where the paper's text and printed numbers disagree, which one to follow.
         table: the real table, for studies that need one.
+        more: further tables or runs, for studies that take several.
         out: where the result will be written; checkpoints are kept beside it until then.
         seed: root of all randomness.
         progress: called with (label, done, total).
@@ -72,6 +73,7 @@ class StudyOptions:
     dask: str | None = None
     reading: Literal["text", "printed"] = "text"
     table: Path | None = None
+    more: tuple[Path, ...] = ()
     out: Path | None = None
     seed: int = 0
     progress: Progress = silent

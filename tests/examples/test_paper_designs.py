@@ -12,7 +12,9 @@ import pytest
 from pipeline.config import load_config
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "paper"
-DESIGNS = sorted(file.stem for file in FOLDER.glob("*.yaml"))
+EVERY = sorted(file.stem for file in FOLDER.glob("*.yaml"))
+DESIGNS = [name for name in EVERY if not name.startswith("lace-")]
+LACE = [name for name in EVERY if name.startswith("lace-")]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def script() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", EVERY)
 def test_every_design_is_a_valid_configuration_without_keys_in_it(name: str) -> None:
     config = load_config(FOLDER / f"{name}.yaml")
     assert config.name == f"paper-{name}"
@@ -115,3 +117,43 @@ def test_without_the_benchmark_the_embedded_problems_stand_in_and_are_named(
 def test_unknown_designs_are_refused(script: ModuleType) -> None:
     with pytest.raises(SystemExit):
         script.main(["table99"])
+
+
+def test_the_lace_designs_have_the_papers_benchmarks_and_cast() -> None:
+    presets = {}
+    for name in LACE:
+        config = load_config(FOLDER / f"{name}.yaml")
+        presets[name] = config.benchmark.preset
+        assert config.roles.targets == ("claude-haiku-3", "ministral-3b", "qwen3-32b")
+        assert set(config.roles.anchors) == {"weak", "medium", "strong"}
+        assert config.roles.judge == (config.roles.anchors["strong"],)
+        assert config.design.judge_prompts == 3
+        assert config.benchmark.sample == (None if name == "lace-math500" else 500)
+    benchmarks = {name.removeprefix("lace-"): preset for name, preset in presets.items() if "table29" not in name}
+    assert benchmarks == {
+        "math500": "math500", "scienceqa": "scienceqa", "mmlu": "mmlu", "winogrande": "winogrande",
+        "hellaswag": "hellaswag", "truthfulqa": "truthfulqa", "gsm8k": "gsm8k", "arc": "arc-challenge",
+    }  # fmt: skip
+    assert {name for name in LACE if "table29" in name} == {"lace-table29-llama-3.1-8b", "lace-table29-gpt-oss-20b"}
+
+
+def test_a_lace_design_runs_offline_to_its_last_table(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(script, "LACE_LEAST", 60)
+    monkeypatch.setattr(script, "LACE_REPS", 2)
+    script.main(["lace-math500", "--simulated"])
+    printed = capsys.readouterr().out
+    for part in (
+        "as Table 2",
+        "RE of each cell",
+        "Signal families",
+        "as Table 27",
+        "as Table 28",
+        "as Table 30",
+        "strat",
+    ):
+        assert part in printed
+    assert "3 cells" in printed
+    assert "simulated models" in printed
