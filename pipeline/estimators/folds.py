@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["balanced_folds", "mid_ranks"]
+__all__ = ["balanced_folds", "mid_ranks", "scrambled"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -39,6 +39,11 @@ def balanced_folds(
     fold = np.empty(len(y), dtype=np.intp)
     fold[order] = np.arange(len(y)) % count
     return fold
+
+
+def scrambled(keys: FloatArray) -> NDArray[np.uint64]:
+    """(n,) a fixed scramble of the items' ranks in (n, q) keys: a random order that rows in any order agree on."""
+    return _scramble(np.round(2.0 * mid_ranks(keys)).astype(np.uint64))
 
 
 def mid_ranks(columns: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.folds import scrambled
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace import DEFAULT_RIDGE, ProfileProblem, check_options, unit_or_spread
 from pipeline.estimators.lace_averaged import averaged_fit
@@ -17,13 +18,14 @@ from pipeline.estimators.lace_scalar import ScalarFit, degrees_of, scalar_estima
 from pipeline.estimators.localities import Categorical, ProfileAxis
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
-from pipeline.estimators.signals import PreparedSignals
+from pipeline.estimators.signals import PreparedSignals, prepare_signals
 from pipeline.estimators.validation import (
     check_outcome,
     check_probabilities,
     check_signals,
     warn_if_unscaled,
 )
+from pipeline.estimators.worth import jackknife_worth
 
 __all__ = ["lace_mean"]
 
@@ -46,6 +48,7 @@ def lace_mean(
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
     sampling: Sampling | None = None,
+    worth_range: bool = False,
 ) -> Estimate:
     """Mean outcome of the pool: θ̂ = Ȳ_L − β̂'(S̄_L − S̄_T).
 
@@ -69,6 +72,8 @@ def lace_mean(
         inclusion_probabilities: (M,) in (0, 1], the chance each item had of being labeled (Hájek weights); None
             means equal.
         sampling: how the labels were drawn (strata, rounds), in place of ``inclusion_probabilities``.
+        worth_range: ``worth_low`` and ``worth_high`` by a jackknife that fits anew (up to 80 times); without, from the
+            influence values of the one fit, about half as wide.
 
     Returns:
         Estimate; ``diagnostics`` hold the degrees of freedom, the local R², the verdict and the rule.
@@ -95,9 +100,25 @@ def lace_mean(
         ready = signals if isinstance(signals, PreparedSignals) else values
         fit = averaged_fit(ready, outcome, mask, draw, learner, rng)
     method = "lace" if adapt is None else "lace_average"
-    return scalar_estimate(
+    estimate = scalar_estimate(
         fit, outcome[np.flatnonzero(mask)], target, interval, level, method, wilson_form=adapt is not None
     )
+    if not worth_range or len(outcome) == int(mask.sum()):
+        return estimate
+    ready = signals if isinstance(signals, PreparedSignals) else prepare_signals(values)
+    at = np.flatnonzero(mask)
+    chances = None if inclusion is None else np.minimum(inclusion, 1.0 - 1e-9)  # a label left out was not certain
+
+    def refit(kept: NDArray[np.bool_]) -> Estimate:
+        fewer = mask.copy()
+        fewer[at[~kept]] = False
+        return lace_mean(
+            outcome, ready, labeled=fewer, ridge=ridge, adapt=adapt, learner=None, rng=rng, clusters=clusters,
+            standardize=standardize, target=target, level=level, inclusion_probabilities=chances, sampling=sampling,
+        )  # fmt: skip
+
+    units = np.arange(len(at)) if draw.clusters is None else draw.clusters
+    return jackknife_worth(estimate, units, scrambled(np.column_stack([outcome[at], values[at]])), refit)
 
 
 def _fixed_mean(

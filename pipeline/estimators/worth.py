@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 from pipeline.estimators.intervals import t_quantile
 from pipeline.estimators.results import Estimate
 
-__all__ = ["MIN_RANGE_LABELS", "labels_worth", "with_worth", "worth_spread"]
+__all__ = ["MIN_RANGE_LABELS", "jackknife_worth", "labels_worth", "with_worth", "worth_spread"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 MIN_RANGE_LABELS = 30
 """Labeled items from which the noise of ``worth`` can be told."""
+_MOST_REFITS = 80
 
 
 def labels_worth(ratio: float, n: float, target: str, pool_size: float | None = None) -> float:
@@ -63,6 +65,37 @@ def worth_spread(own: FloatArray, plain: FloatArray, rest: float = 0.0) -> float
     log_ratio = np.log(left_plain * (1.0 + rest) / left_own)
     se = math.sqrt((units - 1) / units * float(np.sum((log_ratio - log_ratio.mean()) ** 2)))
     return float(t_quantile(units - 1, 0.95)) * se
+
+
+def jackknife_worth(
+    estimate: Estimate,
+    units: NDArray[np.intp],
+    keys: NDArray[np.uint64],
+    refit: Callable[[NDArray[np.bool_]], Estimate],
+) -> Estimate:
+    """The estimate with the range of ``worth`` from refits without each independent unit (or group of units).
+
+    Delete-one jackknife of log ρ up to 80 units; beyond, 80 groups of units. Fits that stay as they are when a label
+    leaves show half of that noise.
+
+    Args:
+        estimate: with ``worth``.
+        units: (n,) codes 0..C−1 of what is independent among the labels.
+        keys: (n,) numbers that deal units to groups, so that the order of rows plays no part.
+        refit: (n,) labels kept → the estimate from them alone.
+    """
+    count = int(units.max()) + 1
+    if estimate.worth is None or min(estimate.n_items, count) < MIN_RANGE_LABELS:
+        return replace(estimate, worth_low=None, worth_high=None)
+    mixed = np.zeros(count, dtype=np.uint64)
+    np.add.at(mixed, units, keys)
+    group = np.empty(count, dtype=np.intp)
+    groups = min(count, _MOST_REFITS)
+    group[np.argsort(mixed, kind="stable")] = np.arange(count) % groups
+    fits = [refit(group[units] != left_out) for left_out in range(groups)]
+    ratios = np.array([math.log(fit.naive_se / fit.se) if fit.se > 0.0 and fit.naive_se > 0.0 else 0.0 for fit in fits])
+    se = 2.0 * math.sqrt((groups - 1) / groups * float(np.sum((ratios - ratios.mean()) ** 2)))
+    return with_worth(estimate, float(t_quantile(groups - 1, 0.95)) * se)
 
 
 def with_worth(estimate: Estimate, spread: float | None = None) -> Estimate:

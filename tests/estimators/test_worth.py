@@ -88,6 +88,57 @@ def test_the_range_of_worth_covers_the_variance_ratio() -> None:
     assert 0.92 <= hits / 400 <= 0.98
 
 
+def test_the_range_from_refits_is_wider_and_the_same_in_any_order_of_rows() -> None:
+    for n in (60, 120):
+        y, signals, _ = pool(9, n=n)
+        closed = lace_mean(y, signals, adapt="average", target="population")
+        refits = lace_mean(y, signals, adapt="average", target="population", worth_range=True)
+        assert refits.worth == closed.worth
+        assert refits.worth_low is not None
+        assert closed.worth_low is not None
+        assert refits.worth_low < closed.worth_low
+        order = np.random.default_rng(1).permutation(400)
+        shuffled = lace_mean(y[order], signals[order], adapt="average", target="population", worth_range=True)
+        assert shuffled.worth_low == pytest.approx(refits.worth_low)
+    few = lace_mean(*pool(9, n=20)[:2], adapt="average", target="population", worth_range=True)
+    assert few.worth_low is None
+
+
+def test_the_range_from_refits_covers_what_signals_are_worth() -> None:
+    rng = np.random.default_rng(10)
+    worlds = []
+    for _ in range(500):
+        z = rng.normal(size=400)
+        y = (rng.random(400) < 1.0 / (1.0 + np.exp(-1.3 - 1.5 * z))).astype(float)
+        worlds.append((y, z[:, None] + rng.normal(size=(400, 3))))
+    labels = np.arange(400) < 60
+    plain, own = [], []
+    for y, signals in worlds:
+        fit = lace_mean(y, signals, labeled=labels, adapt="average", learner=None)
+        plain.append((y[labels].mean() - y.mean()) ** 2)
+        own.append((fit.value - y.mean()) ** 2)
+    truth = labels_worth(float(np.mean(plain) / np.mean(own)), 60, "pool", 400)
+    hits = []
+    for y, signals in worlds[:40]:
+        fit = lace_mean(y, signals, labeled=labels, adapt="average", learner=None, worth_range=True)
+        assert fit.worth_low is not None
+        assert fit.worth_high is not None
+        hits.append(fit.worth_low <= truth <= fit.worth_high)
+    assert np.mean(hits) >= 0.8
+
+
+def test_noise_is_seldom_said_to_hurt() -> None:
+    rng = np.random.default_rng(5)
+    hurt = 0
+    for _ in range(60):
+        y = np.where(np.arange(400) < 50, (rng.random(400) < 0.6).astype(float), np.nan)
+        fit = lace_mean(y, rng.normal(size=(400, 4)), adapt="average", learner=None, target="population")
+        assert fit.worth_high is not None
+        hurt += fit.verdict == "hurt"
+        assert fit.verdict != "hurt" or fit.worth_high < 50
+    assert hurt <= 6  # said in 60 to 80 % of such tables
+
+
 def test_every_estimate_says_what_it_covers() -> None:
     y, signals, labeled = pool(6)
     phi, tau = y[labeled], signals[labeled]
