@@ -12,16 +12,19 @@ __all__ = ["StatedConfidence", "stated_confidences", "strip_confidence"]
 
 _MARKS = " \t*_>#-•"
 _BEFORE = " \t*_>#-•|,;:.(–—[，；（。、"
-_PATTERN_PARTS = re.compile(r"\(\?:[^()]*\)|\[[^\]]*\]|\?")
-_ENGLISH = ("confident", "confianza", "confiance", "confiança", "fiducia", "confidenza", "уверенност")
+_ENGLISH = ("confident", "% sure", "% certain", "percent sure")
 _LITERALS = [
-    word for language in LANGUAGES for word in _PATTERN_PARTS.sub("|", language.confidence).split("|") if len(word) > 1
+    word.lower()
+    for language in LANGUAGES
+    for word in re.split(r"[|()?:\[\]]+", language.confidence)
+    if len(word) > 2 or not word.isascii()
 ]
 _TRIGGERS = tuple(dict.fromkeys([*_LITERALS, *_ENGLISH]))
 _CONFIDENT = re.compile(
-    r"[(\[（]?[ \t]{0,2}(?:\b(?:and|with|i am|i'm|i’m|about|at|a|my)[ \t]){0,4}(?P<said>\d{1,3}(?:\.\d{1,2})?\s?(?:%"
-    r"|percent\b))"
-    r"[ \t]{0,2}(?:confident|confidence|sure|certain(?:ty)?)\b(?![ \t*_]{0,4}[:：=])(?:[ \t]{0,2}[)\]）])?",
+    r"[(\[（]?[ \t]{0,2}(?:\b(?:and|with|about|at|a|my)[ \t]){0,4}(?P<i>\b(?:i am|i'm|i’m)[ \t](?:about[ \t])?)?"
+    r"(?P<said>\d{1,3}(?:\.\d{1,2})?\s?(?:%|percent\b))[ \t]{0,2}(?:confident|confidence|(?(i)(?:sure"
+    r"|certain(?:ty)?)|confidence))\b"
+    r"(?![ \t*_]{0,4}[:：=]|[ \t](?:interval|level|bound|limit|region|band|set)|,[ \t]\d)(?:[ \t]{0,2}[)\]）])?",
     re.IGNORECASE,
 )
 _TAIL = 20_000
@@ -75,10 +78,10 @@ def stated_confidences(text: str) -> list[StatedConfidence]:
             end = match.start("said") + len(said)
         alone = not head.strip(_MARKS) or head.rstrip(" \t*_")[-1:] in _BEFORE or not _PROSE.search(head[-20:])
         stated.append(StatedConfidence(match.start(), end, said, alone))
-    if "confident" in lowered or "confidence" in lowered:
+    if any(word in lowered for word in (*_ENGLISH, "confidence")):
         taken = [(one.start, one.end) for one in stated]
         stated += [
-            StatedConfidence(match.start(), match.end(), match["said"], True)
+            StatedConfidence(match.start(), match.end(), match["said"], False)
             for match in _CONFIDENT.finditer(text, max(0, len(text) - _TAIL))
             if not any(start <= match.start() < end for start, end in taken)
         ]

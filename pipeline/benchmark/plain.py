@@ -8,7 +8,7 @@ import unicodedata
 
 from pipeline.benchmark.commitments import last_boxed
 
-__all__ = ["ascii_digits", "bare_text", "normalize_text", "plain_text", "strip_markup", "unwrap"]
+__all__ = ["ascii_digits", "bare_text", "normalize_text", "plain_text", "strip_markup", "unify", "unwrap"]
 
 _MAX_ANSWER_CHARS = 4_000
 _LATEX_SPACES = re.compile(r"\\[,;:! ]|\\(?:quad|qquad|thinspace)\b|~")
@@ -106,9 +106,15 @@ def normalize_text(text: str) -> str:
     """Compatibility forms unified but for exponents, every run of whitespace one space, invisible marks gone."""
     if text.isascii():
         return " ".join(text.split())
-    text = unicodedata.normalize("NFKC", _exponents(_spread_fractions(text)))
-    text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    text = "".join(char for char in unify(text) if unicodedata.category(char) != "Cf")
     return " ".join(text.split())
+
+
+def unify(text: str) -> str:
+    """Compatibility forms unified but for exponents; lines and spaces stay."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", _exponents(_spread_fractions(text)))
 
 
 def strip_markup(text: str) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.collection.confidence import parse_confidence
+from pipeline.collection.judgements import UNIT, Scale
 from pipeline.collection.prompts import Prompt, PromptSet, clean_text, render
-from pipeline.collection.replies import FORMATS, UNIT, Invalid, Parsed, Scale, reply_format, reply_schema
+from pipeline.collection.replies import FORMATS, Invalid, Parsed, reply_format, reply_schema
 from pipeline.collection.rows import Reason
 from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped

@@ -3,56 +3,65 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
+from pipeline.benchmark.confidences import StatedConfidence, stated_confidences
+from pipeline.benchmark.plain import ascii_digits, unify
 from pipeline.collection.replies import Invalid
+from pipeline.turn import read_turn
 
 __all__ = ["parse_confidence"]
 
 _MAX_READ_CHARS = 100_000
-_WRAPPING = " \t\r\n\"'`*_[](){}<>“”‘’"
-_CONFIDENCE_LINE = re.compile(
-    r"\bconfidence[*_]{0,3}[ \t]{0,4}(?:(?:level|score)[ \t]{0,4})?[*_]{0,3}[ \t]{0,4}[:=](?P<said>.*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_WRAPPING = " \t\r\n\"'`*_[]{}“”‘’|"
 _CONFIDENCE = re.compile(
-    r"[~≈]?\s*(?P<value>\d+(?:\.\d+)?|\.\d+)\s*"
-    r"(?:(?P<percent>%|percent\b|per cent\b)|/\s*(?P<of>\d+(?:\.\d+)?))?\s*\.?$",
+    r"[~≈]?\s{0,3}(?P<value>\d+(?:[.,]\d+)?|\.\d+)\s{0,3}"
+    r"(?:(?P<percent>%|percent\b|per cent\b|prozent\b)|(?:/|out of|von|sur|de|из)\s{0,3}(?P<of>\d+(?:\.\d+)?))?"
+    r"\s{0,3}(?:$|[.;,。)](?=\s|$)|[(（—–]\s{0,3}[^\d\s]|-\s[^\d\s]|because\b|since\b)",
     re.IGNORECASE,
 )
 
 
 def parse_confidence(text: str) -> float | Invalid:
-    """The self-reported confidence in [0, 1] of the last ``Confidence: …`` line.
+    """The self-reported confidence in [0, 1]: the last statement of it, in any language.
 
     ``85``, ``85%``, ``85/100`` and ``0.85`` are 0.85; a number with a decimal point and at most 1 is a probability,
-    any other is percent. Outside the range, or two values in neighbouring lines, is invalid.
+    any other is percent. Outside the range, or two values in neighbouring lines, is invalid; a word for it inside a
+    sentence about something else states nothing.
     """
-    plain = unicodedata.normalize("NFKC", text[-_MAX_READ_CHARS:])
-    matches = list(_CONFIDENCE_LINE.finditer(plain))
-    if not matches:
+    plain = unify(ascii_digits(read_turn(text[-_MAX_READ_CHARS:]).text))
+    stated = stated_confidences(plain)
+    alone = [one for one in stated if one.alone] or [
+        one for one in stated if not isinstance(_confidence(one.said), Invalid)
+    ]
+    if not alone:
         return Invalid("it has no line 'Confidence: N'")
-    values = [_confidence(match["said"]) for match in matches]
-    last = values[-1]
+    last = _confidence(alone[-1].said)
     if isinstance(last, Invalid):
         return last
-    for k in range(len(matches) - 1, 0, -1):
-        if plain[matches[k - 1].end() : matches[k].start()].strip():
+    for before, after in zip(reversed(alone[:-1]), reversed(alone), strict=False):
+        if not _neighbours(plain, before, after):
             break
-        if values[k - 1] != last:
+        if _confidence(before.said) != last:
             return Invalid("it states two different confidences")
     return last
 
 
+def _neighbours(text: str, before: StatedConfidence, after: StatedConfidence) -> bool:
+    return not text[before.end : after.start].strip(" \t\r\n*_>#-•,;.")
+
+
 def _confidence(said: str) -> float | Invalid:
     shown = said.strip(_WRAPPING)
-    match = _CONFIDENCE.fullmatch(shown) if len(shown) <= 60 else None
+    if shown.startswith("<") and shown.endswith(">"):
+        shown = shown[1:-1].strip()
+    match = _CONFIDENCE.match(shown)
     if match is None:
         return Invalid(f"its confidence {shown[:40]!r} is not a number from 0 to 100")
-    number = float(match["value"])
+    figure = match["value"].replace(",", ".")
+    number = float(figure)
     if match["of"]:
         number = number / float(match["of"]) if float(match["of"]) else float("inf")
-    elif match["percent"] or "." not in match["value"] or number > 1:
+    elif match["percent"] or "." not in figure or number > 1:
         number /= 100
     if not 0 <= number <= 1:
         return Invalid(f"its confidence {shown[:40]!r} is not from 0 to 100")

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from pipeline.benchmark.plain import unify
+from pipeline.collection.judgements import (
+    UNIT,
+    Scale,
+    decided,
+    quoted,
+    retracts,
+    stated_number,
+    unit_number,
+    verdict_label,
+)
 from pipeline.models.types import ReplySchema
+from pipeline.turn import read_turn
 
 __all__ = [
     "FORMATS",
@@ -28,12 +39,8 @@ __all__ = [
     "reply_schema",
 ]
 
-Scale = tuple[float, float]
-"""The scores for the worst and the best."""
-UNIT: Scale = (0.0, 1.0)
 _MAX_JUDGED_CHARS = 100_000
 _MAX_BRACES = 500
-_MAX_MENDED_CHARS = 20_000
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -56,7 +63,7 @@ class PreferenceReply(_Reply):
     @field_validator("verdict", mode="before")
     @classmethod
     def _label(cls, value: Any) -> Any:
-        return _verdict_label(value) if isinstance(value, str) else value
+        return verdict_label(value) if isinstance(value, str) else value
 
 
 class ScoreReply(_Reply):
@@ -68,7 +75,7 @@ class ScoreReply(_Reply):
     @field_validator("score", mode="before")
     @classmethod
     def _number(cls, value: Any) -> Any:
-        return _unit_number(value) if cls.scale == UNIT else _scaled_number(value, cls.scale)
+        return unit_number(value, cls.scale)
 
     @field_validator("score")
     @classmethod
@@ -92,7 +99,7 @@ class ProbabilityReply(_Reply):
     @field_validator("probability", mode="before")
     @classmethod
     def _number(cls, value: Any) -> Any:
-        return _unit_number(value)
+        return unit_number(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,42 +166,69 @@ def reply_schema(kind: str, scale: Scale = UNIT) -> ReplySchema | None:
 def parse_preference(text: str) -> Parsed[PreferenceReply] | Invalid:
     """A verdict A, B or tie.
 
-    The last JSON object with a verdict binds, then the last ``Verdict: …`` line, then a reply that is nothing but the
-    verdict. Objects or lines that stand next to each other and disagree, and a verdict after the object that differs
-    from it, are no verdict.
+    JSON objects with a verdict bind, then statements (``Verdict: A``, ``[[A]]``, ``<verdict>``), then a reply, or its
+    last line, that is nothing but the verdict. Two that disagree, and one that is taken back, are no verdict.
     """
-    found = _parse(text, PreferenceReply, "verdict", _verdict_line)
-    if isinstance(found, Parsed):
-        later = _verdict_after(text)
-        if later is not None and later != found.value.verdict:
-            return Invalid("it states two different verdicts")
-    return found
+    return _parse(text, PreferenceReply, "verdict", verdict_label)
 
 
 def parse_score(text: str, scale: Scale = UNIT) -> Parsed[ScoreReply] | Invalid:
     """A score on the scale that was asked for; anything else is invalid, never clipped."""
     model = ScoreReply if scale == UNIT else _scored_on(scale)
-    return _parse(text, model, "score", _number_line("score"))
+    return _parse(text, model, "score", partial(stated_number, scale=scale))
 
 
 def parse_probability(text: str) -> Parsed[ProbabilityReply] | Invalid:
     """A probability in [0, 1]; anything else is invalid, never clipped."""
-    return _parse(text, ProbabilityReply, "probability", _number_line("probability"))
+    return _parse(text, ProbabilityReply, "probability", stated_number)
 
 
-def _parse(text: str, model: type[_Model], key: str, from_lines: Any) -> Parsed[_Model] | Invalid:
-    text = unicodedata.normalize("NFKC", text[-_MAX_JUDGED_CHARS:]).strip()
+def _parse(text: str, model: type[_Model], key: str, read: Callable[[str], Any]) -> Parsed[_Model] | Invalid:
+    text = unify(read_turn(text[-_MAX_JUDGED_CHARS:]).text).strip()
     if not text:
         return Invalid("it was empty")
     objects, mended = _objects(text, key)
     if objects:
-        return _from_objects(text, objects, model, key, mended)
-    line = from_lines(text)
-    if isinstance(line, Invalid):
-        return line
-    if line is None:
+        final = _from_objects(objects, model, key, mended)
+        return _unless_retracted(final, text[objects[-1].end :], key, read)
+    value, end = _plain(text, key, read)
+    if isinstance(value, Invalid):
+        return value
+    if value is None:
         return Invalid(f"it has no JSON object with the key {key!r}")
-    return _validated({key: line}, model, key, mended=False)
+    return _unless_retracted(_validated({key: value}, model, key, mended=False), text[end:], key, read)
+
+
+def _unless_retracted(
+    final: Parsed[_Model] | Invalid, tail: str, key: str, read: Callable[[str], Any]
+) -> Parsed[_Model] | Invalid:
+    """A judgement, unless what follows it takes it back or states another."""
+    if isinstance(final, Invalid) or not tail.strip():
+        return final
+    later = decided(tail, key, read)
+    if isinstance(later, tuple) and later[0] != _value(final, key):
+        return Invalid(f"it states two different values of {key!r}")
+    if not isinstance(later, tuple) and retracts(tail):
+        return Invalid(f"it takes its {key} back")
+    return final
+
+
+def _plain(text: str, key: str, read: Callable[[str], Any]) -> tuple[Any, int]:
+    """The value of a reply without JSON, and where its statement ends."""
+    stated = decided(text, key, read)
+    if isinstance(stated, str):
+        return Invalid(stated), 0
+    if stated is not None:
+        return stated
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    last = lines[-1].strip("*_ ")
+    alone = len(lines) == 1 or lines[-1] != last or key != "verdict"
+    if len(last) > 40 or not alone or re.search(r"\b(?:i|think|beats|and|or)\b", last, re.IGNORECASE):
+        return None, 0
+    try:
+        return (verdict_label(last) if key == "verdict" else read(last)), len(text)
+    except ValueError:
+        return None, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,21 +243,21 @@ class _DuplicateKey(ValueError):
     pass
 
 
-def _from_objects(
-    text: str, objects: list[_Object], model: type[_Model], key: str, mended: bool
-) -> Parsed[_Model] | Invalid:
-    last = objects[-1]
-    if last.twice:
-        return Invalid(f"it states two different values of {key!r}")
-    final = _validated(last.values, model, key, mended)
-    for before, after in zip(reversed(objects[:-1]), reversed(objects), strict=False):
-        between = text[before.end : after.start]
-        if re.search(r"\w", between.replace("json", "")):
-            break
-        other = _validated(before.values, model, key, mended)
-        same = isinstance(other, Parsed) and isinstance(final, Parsed) and _value(other, key) == _value(final, key)
+def _from_objects(objects: list[_Object], model: type[_Model], key: str, mended: bool) -> Parsed[_Model] | Invalid:
+    final: Parsed[_Model] | Invalid | None = None
+    for one in objects:
+        if one.twice:
+            return Invalid(f"it states two different values of {key!r}")
+        read = _validated(one.values, model, key, mended)
+        same = (
+            final is None
+            or (isinstance(final, Parsed) and isinstance(read, Parsed) and _value(final, key) == _value(read, key))
+            or (isinstance(final, Invalid) and isinstance(read, Invalid))
+        )
         if not same:
             return Invalid(f"it states two different values of {key!r}")
+        final = read
+    assert final is not None
     return final
 
 
@@ -240,15 +274,19 @@ def _validated(values: Mapping[str, Any], model: type[_Model], key: str, mended:
 
 
 def _objects(text: str, key: str) -> tuple[list[_Object], bool]:
-    """All JSON objects of a text that have the key, in order; and whether the last resort, mending, was needed."""
-    found = [found for found in _decoded(text) if key in found.values]
-    if found or f'"{key}"' not in text.replace("'", '"').replace("“", '"').replace("”", '"'):
-        return found, False
-    mended = _mended(text, key)
-    return ([mended] if mended is not None else []), True
+    """The JSON objects of a text that have the key, in order; and whether only the key's own value could be read.
+
+    An object that a sentence about a response quotes is none of the judge's.
+    """
+    if "{" not in text:
+        return [], False
+    decoded = [one for one in _decoded(text, key) if key in one.values and not quoted(text, one.start, one.end)]
+    if decoded:
+        return decoded, False
+    return _fields(text, key), True
 
 
-def _decoded(text: str) -> Iterator[_Object]:
+def _decoded(text: str, key: str) -> Iterator[_Object]:
     decoder = json.JSONDecoder(object_pairs_hook=_unique)
     end = 0
     for position in _braces(text):
@@ -273,128 +311,30 @@ def _braces(text: str) -> list[int]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are read without case."""
     values: dict[str, Any] = {}
     for name, value in pairs:
-        if name in values and values[name] != value:
-            raise _DuplicateKey(name)
-        values[name] = value
+        lowered = name.casefold()
+        if lowered in values and values[lowered] != value:
+            raise _DuplicateKey(lowered)
+        values[lowered] = value
     return values
 
 
-def _mended(text: str, key: str) -> _Object | None:
-    """The last thing between braces that names the key, mended by json-repair; an object that is cut off is not."""
-    end = text.rfind("}")
-    start = text.rfind("{", 0, max(text.rfind(key, 0, max(end, 0)), 0))
-    if (
-        start < 0
-        or end - start > _MAX_MENDED_CHARS
-        or len(re.findall(rf"[\"'“”]{key}[\"'“”]\s*:", text[start : end + 1])) != 1
-    ):
-        return None
-    from json_repair import repair_json
+def _fields(text: str, key: str) -> list[_Object]:
+    """The value of the key in an object that is not quite JSON, exactly as it is written there, never mended.
 
-    candidate = text[start : end + 1].translate(str.maketrans("“”„", '"""'))
-    values = repair_json(candidate, return_objects=True, skip_json_loads=True)
-    return _Object(start, end + 1, values) if isinstance(values, dict) and key in values else None
-
-
-_LABELS = {
-    "a": "A", "b": "B", "tie": "tie", "draw": "tie", "equal": "tie", "neither": "tie", "c": None,
-    "response a": "A", "response b": "B", "chain a": "A", "chain b": "B", "solution a": "A", "solution b": "B",
-    "answer a": "A", "answer b": "B", "option a": "A", "option b": "B",
-}  # fmt: skip
-_WRAPPING = " \t\r\n\"'`*_.[](){}<>“”‘’"
-_VERDICT_LINE = re.compile(
-    r"^[ \t>#*_\-]*(?:(?:my|the|final|overall)[ \t]{1,4}){0,4}"
-    r"(?:verdict|winner|preference)[*_\"']{0,3}[ \t]{0,4}(?:[:=]|is\b)(?P<said>.*)$",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def _verdict_label(text: str) -> str | None:
-    """A, B or tie; None for anything else, two labels at once among it."""
-    return _LABELS.get(" ".join(text.strip(_WRAPPING).casefold().split()))
-
-
-def _verdict_line(text: str) -> str | Invalid | None:
-    matches = list(_VERDICT_LINE.finditer(text))
-    if matches:
-        last = _verdict_label(matches[-1]["said"])
-        if last is None:
-            return Invalid(f"its verdict {matches[-1]['said'].strip()[:40]!r} is not A, B or tie")
-        for before, after in zip(reversed(matches[:-1]), reversed(matches), strict=False):
-            if text[before.end() : after.start()].strip():
-                break
-            if _verdict_label(before["said"]) != last:
-                return Invalid("it states two different verdicts")
-        return last
-    bold = re.findall(r"\*\* {0,2}(?:response |chain )?(A|B|tie) {0,2}\.? {0,2}\*\*", text, re.IGNORECASE)
-    if bold:
-        labels = {_verdict_label(word) for word in bold}
-        return labels.pop() if len(labels) == 1 else Invalid("it states two different verdicts")
-    return _verdict_label(text) if len(text) <= 40 else None
-
-
-def _verdict_after(text: str) -> str | None:
-    """A verdict stated in a line of its own after the last JSON object, if any."""
-    tail = unicodedata.normalize("NFKC", text)
-    tail = tail[tail.rfind("}") + 1 :] if "}" in tail else ""
-    matches = list(_VERDICT_LINE.finditer(tail))
-    return _verdict_label(matches[-1]["said"]) if matches else None
-
-
-_UNIT = re.compile(r"(?P<sign>-)?\s*(?P<value>\d+(?:\.\d+)?|\.\d+)(?:\s*(?P<percent>%)|\s*/\s*(?P<of>\d+(?:\.\d+)?))?$")
-
-
-def _unit_number(value: Any) -> Any:
-    """0.85, "0.85", "85%", "85/100" as 0.85; a plain 85 stays 85, which is out of range."""
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    if not isinstance(value, str):
-        return value
-    match = _UNIT.match(value.strip(_WRAPPING.replace(".", "")))
-    if match is None:
-        raise ValueError("must be a number from 0 to 1")
-    number = float(match["value"]) * (-1 if match["sign"] else 1)
-    if match["percent"]:
-        return number / 100
-    if match["of"]:
-        if float(match["of"]) == 0:
-            raise ValueError("must be a number from 0 to 1")
-        return number / float(match["of"])
-    return number
-
-
-def _scaled_number(value: Any, scale: Scale) -> Any:
-    """4, "4" and "4/5" as 4 on a scale up to 5; a percentage or a part of anything else is no score on it."""
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    if not isinstance(value, str):
-        return value
-    match = _UNIT.match(value.strip(_WRAPPING.replace(".", "")))
-    if match is None or match["percent"] or (match["of"] and float(match["of"]) != scale[1]):
-        raise ValueError(f"must be a number {_in_words(scale)}")
-    return float(match["value"]) * (-1 if match["sign"] else 1)
-
-
-def _number_line(key: str) -> Any:
+    ``7%`` was once mended into 7, and ``1 out of 10`` into 1. An object that is cut off states nothing.
+    """
     pattern = re.compile(
-        rf"^[ \t>#*_\-]*(?:(?:my|the|final|overall)[ \t]{{1,4}}){{0,4}}"
-        rf"{key}[*_\"']{{0,3}}[ \t]{{0,4}}(?:[:=]|is\b)(?P<said>.*)$",
+        rf"[\"'“”]{key}[\"'“”]\s{{0,9}}:\s{{0,9}}(?P<said>\"[^\"\n]{{0,80}}\"|'[^'\n]{{0,80}}'"
+        rf"|[“”][^“”\n]{{0,80}}[“”]|[^,}}\n\"'“”]{{1,80}})"
+        r"\s{0,9}(?P<end>,|\}|$)",
         re.IGNORECASE | re.MULTILINE,
     )
-
-    def find(text: str) -> str | Invalid | None:
-        matches = list(pattern.finditer(text))
-        if not matches:
-            bare = text.strip(_WRAPPING.replace(".", ""))
-            return bare if _UNIT.match(bare) else None
-        last = matches[-1]["said"].strip().rstrip(".")
-        for before, after in zip(reversed(matches[:-1]), reversed(matches), strict=False):
-            if text[before.end() : after.start()].strip():
-                break
-            if before["said"].strip().rstrip(".") != last:
-                return Invalid(f"it states two different values of {key!r}")
-        return last
-
-    return find
+    last = text.rfind("}")
+    return [
+        _Object(match.start(), match.end(), {key: match["said"].strip().strip("\"'“”")})
+        for match in list(pattern.finditer(text, 0, last + 1))[-_MAX_BRACES:]
+        if not quoted(text, text.rfind("{", 0, match.start()), text.find("}", match.end() - 1) + 1)
+    ]
