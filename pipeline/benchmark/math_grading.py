@@ -15,7 +15,8 @@ import threading
 from functools import lru_cache
 from typing import IO
 
-from pipeline.benchmark.numbers import numbers_equal, parse_number
+from pipeline.benchmark.math_text import read_expression, words_of
+from pipeline.benchmark.numbers import is_plain_gold, numbers_equal, parse_number
 from pipeline.benchmark.plain import plain_text
 from pipeline.errors import DataError
 
@@ -202,27 +203,35 @@ def close_math_pool() -> None:
 def math_equal(answer: str, gold: str) -> bool:
     """Whether an answer equals the gold expression.
 
-    Equal text (spaces and wrapping apart) and plain numbers are decided here; everything else by math-verify in a
-    worker process. An answer of more than 2,000 characters is not equal.
+    Equal text (spaces and wrapping apart), plain words and plain numbers are decided here; everything else by
+    math-verify in a worker process. Two different units are not equal; where only one side has a unit, the quantities
+    are compared. Numbers are equal exactly, or to 1e-9 of their size where they are not written out. An answer of more
+    than 2,000 characters is not equal.
 
     Raises:
         DataError: math-verify is not installed, or no worker can be started.
     """
-    quick = _quick(answer, gold)
+    if len(answer) > MAX_EXPRESSION_CHARS:
+        return False
+    (given, given_unit), (wanted, wanted_unit) = read_expression(answer), read_expression(gold)
+    if given_unit and wanted_unit and given_unit != wanted_unit:
+        return False
+    words = words_of(answer), words_of(gold)
+    if all(words):
+        return words[0] == words[1]
+    quick = _quick(given, wanted)
     if quick is not None:
         return quick
-    return _compared(_bare(answer), _bare(gold))
+    return _compared(_bare(given), _bare(wanted))
 
 
 def _quick(answer: str, gold: str) -> bool | None:
-    if len(answer) > MAX_EXPRESSION_CHARS:
-        return False
     plain_answer, plain_gold = _tight(answer), _tight(gold)
     if plain_answer == plain_gold:
         return True
-    if _is_plain_number(plain_answer) and _is_plain_number(plain_gold):
-        given, wanted = parse_number(plain_answer), parse_number(plain_gold)
-        if given is not None and wanted is not None:
+    if is_plain_gold(answer) and is_plain_gold(gold):
+        given, wanted = parse_number(answer), parse_number(gold)
+        if given is not None and wanted is not None and not (given.percent or wanted.percent):
             return numbers_equal(given, wanted)
     return None
 
@@ -235,10 +244,6 @@ def _bare(text: str) -> str:
 
 def _tight(text: str) -> str:
     return plain_text(text).replace(" ", "").replace("$", "").removesuffix(".")
-
-
-def _is_plain_number(text: str) -> bool:
-    return bool(text) and len(text) < 40 and text.lstrip("-").replace(".", "", 1).isdigit()
 
 
 @lru_cache(maxsize=4096)

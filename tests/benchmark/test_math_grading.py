@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +105,39 @@ def test_missing_extra_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"grading math needs the extra math: pip install 'auxeval\[math\]'"):
         check_grading("math")
+
+
+TYPED = [
+    ("2½", "5/2", 1), ("2 1/2", "\\frac{5}{2}", 1), ("√2", "\\sqrt{2}", 1), ("√(x+1)", "\\sqrt{x+1}", 1),
+    ("10⁻³", "0.001", 1), ("x³", "x^3", 1), ("2π", "2\\pi", 1), ("90°", "90", 1), ("4·5", "20", 1), ("3×4", "12", 1),
+    ("2.5e3", "2500", 1), ("−5", "-5", 1), ("−∞", "-\\infty", 1), ("-3 \\le x < 5", "[-3,5)", 1),
+    ("(-3,5)", "-3 < x < 5", 1), ("False", "false", 1), ("no solution", "\\text{No solution}", 1),
+    ("12 \\text{ km}", "12", 1), ("12 \\text{ km}", "12 \\text{ km}", 1), ("12 km", "12\\text{ km}", 1),
+    ("1.41421356237", "\\sqrt{2}", 1),
+    ("12 \\text{ kg}", "12 \\text{ g}", 0), ("9\\text{ cm}^2", "9\\text{ cm}^3", 0), ("dog", "god", 0),
+    ("listen", "silent", 0), ("0.6666667", "\\frac23", 0), ("1.4142", "\\sqrt{2}", 0),
+    ("\\frac{1}{40!}", "\\frac{1}{41!}", 0),
+    ("10^{-30}", "0", 0), ("x3", "x³", 0), ("28", "2⁸", 0), ("3 1/2", "31/2", 0), ("even", "odd", 0),
+    ("-3 \\le x < 5", "[-3,5]", 0), ("1<x<4", "(1,5)", 0),
+]  # fmt: skip
+
+
+@needs_math
+@pytest.mark.parametrize(("answer", "gold", "phi"), TYPED)
+def test_mathematics_as_it_is_typed(answer: str, gold: str, phi: int) -> None:
+    assert math_equal(answer, gold) == bool(phi)
+
+
+@needs_math
+@pytest.mark.shared
+def test_cases(shared_path: Path) -> None:
+    grader = Grader("math")
+    lines = (shared_path / "cases/reading.jsonl").read_text("utf-8").splitlines()
+    cases = [case for case in map(json.loads, lines) if case["what"] == "math"]
+    wrong = [
+        (case["id"], case["reply"], case["gold"])
+        for case in cases
+        if grader.grade(case["reply"], Item("i", "", case["gold"])).phi != float(case["expected"])
+        or math_equal(case["reply"], case["gold"]) != case["expected"]
+    ]
+    assert not wrong
