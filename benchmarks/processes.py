@@ -1,10 +1,10 @@
 """Collection over one, two and more Dask processes: wall time, CPU time, repeats, and what coordination costs.
 
-    python benchmarks/processes.py [--kind sim direct litellm] [--items 30] [--processes 1 2] [--repeats 3]
+    python benchmarks/processes.py [--kind direct litellm] [--items 30] [--processes 1 2] [--repeats 3]
 
-``sim``: models simulated in the workers, so that all work is the client's own. ``direct`` and ``litellm``: over HTTP to
-one test server per worker process, each in a process of its own. Models have the same slots in all, however many
-processes share them. ``busiest worker s`` is CPU time, as is ``client s``: merging, then tables, estimates and report.
+``direct`` and ``litellm``: over HTTP to one test server per worker process, each in a process of its own. Models have
+the same slots in all, however many processes carry their calls. ``busiest worker s`` is CPU time, as is ``client s``:
+everything but the attempts themselves, then tables, estimates and report.
 Their sum is the wall time that cores to spare would give; ``wall s`` is what this machine gave.
 """
 
@@ -92,7 +92,6 @@ def once(kind: str, count: int, items: int, latency_s: float, folder: Path) -> d
                 runs_dir=folder / "runs",
                 cache_dir=folder / name / "cache",
                 yes=True,
-                gather_s=1,
             )
             wall, own = time.monotonic() - began, time.process_time() - mine
             spent = [after - earlier for after, earlier in zip(cpu_s(client), before, strict=True)]
@@ -104,26 +103,12 @@ def once(kind: str, count: int, items: int, latency_s: float, folder: Path) -> d
         return collect("measured", items)
 
 
-def merge_cost(cache: Path, folder: Path) -> tuple[float, float]:
-    """CPU milliseconds per entry of a first merge, and of a second that adds nothing."""
-    from pipeline.models.cache import ReplyCache
-    from pipeline.models.merging import merge_cache
-
-    with ReplyCache(folder) as into:
-        took = []
-        for _ in range(2):
-            began = time.process_time()
-            report = merge_cache(cache, into)
-            took.append((time.process_time() - began) / max(1, report.read) * 1e3)
-    return took[0], took[1]
-
-
 def main() -> None:
     """Print one line per kind and number of processes: medians over repeats."""
     import os
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--kind", nargs="+", default=["sim", "direct", "litellm"])
+    parser.add_argument("--kind", nargs="+", default=["direct", "litellm"])
     parser.add_argument("--items", type=int, default=30)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--latency", type=float, default=0.01)
@@ -151,8 +136,6 @@ def main() -> None:
                     f" {mid['all'] / mid['calls'] * 1e3:18.2f} {mid['client'] / mid['calls'] * 1e3:7.2f}",
                     flush=True,
                 )
-        first, again = merge_cost(folders[-1] / "measured" / "cache", Path(name) / "merged")
-        print(f"merging: {first:.2f} ms of CPU per new reply, {again:.2f} ms per reply that is there already")
 
 
 if __name__ == "__main__":

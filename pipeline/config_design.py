@@ -217,8 +217,10 @@ class RetryTruncatedConfig(Section):
 
 
 class BudgetConfig(Section):
-    """What the run may spend at most; null is no bound."""
+    """What the run, or all runs that name the same ledger together, may spend at most; null is no bound."""
 
+    ledger: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None = None
+    """Name of a ledger that several runs on one cache share: the bounds hold for them together."""
     usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """US dollars."""
     calls: Annotated[int, Field(ge=0)] | None = None

@@ -52,6 +52,8 @@ def list_runs(runs_dir: str, as_json: bool) -> None:
 
 
 def _runs(folder: Path) -> list[RunEntry]:
+    from pipeline.models.cache import default_cache_dir
+    from pipeline.models.ledger import spent_by
     from pipeline.runs.directory import RunDirectory
 
     found: list[RunEntry] = []
@@ -63,6 +65,8 @@ def _runs(folder: Path) -> list[RunEntry]:
             manifest = {"state": "damaged"}
         if manifest.get("state") == "running" and not directory.held():
             manifest = {**manifest, "state": "stopped", "reason": "its process ended without a word; resume it"}
+        name = directory.ledger_name
+        spent = None if name is None else spent_by(default_cache_dir(), name)
         found.append(
             {
                 "run_id": directory.path.name,
@@ -73,7 +77,7 @@ def _runs(folder: Path) -> list[RunEntry]:
                 "finished_at": manifest.get("finished_at"),
                 "items": (manifest.get("benchmark") or {}).get("items"),
                 "targets": manifest.get("targets"),
-                "cost_usd": manifest.get("cost_usd"),
+                "cost_usd": manifest.get("cost_usd") if spent is None else spent.usd + spent.possible_usd,
                 "simulated": manifest.get("simulated"),
             }
         )

@@ -63,6 +63,8 @@ class Budget:
         self._reserved_tokens = 0
         self._outstanding = 0
         self._waiting: deque[tuple[Cost, asyncio.Future[None]]] = deque()
+        self._sent = 0
+        self._ended: asyncio.Future[None] | None = None
 
     @property
     def bounded(self) -> bool:
@@ -88,14 +90,17 @@ class Budget:
                 self.release(worst)
             raise
 
-    def release(self, worst: Cost) -> None:
-        """The attempt was not made, or was refused free of charge."""
+    def release(self, worst: Cost, *, sent: bool = False) -> None:
+        """The attempt was not made, or (``sent``) was refused free of charge."""
         self._give_back(worst)
+        if sent:
+            self._land()
         self._grant()
 
     def settle(self, worst: Cost, actual: Cost) -> None:
         """The attempt was answered: replace the reservation by what it cost."""
         self._give_back(worst)
+        self._land()
         self.spent.calls += 1
         self.spent.tokens += actual.tokens
         self.spent.usd += actual.usd or 0.0
@@ -104,11 +109,38 @@ class Budget:
     def write_off(self, worst: Cost) -> None:
         """The attempt ended without a reply but may be charged: its largest cost counts against the bounds."""
         self._give_back(worst)
+        self._land()
         self.spent.calls += 1
         self.spent.possible_calls += 1
         self.spent.possible_tokens += worst.tokens
         self.spent.possible_usd += worst.usd or 0.0
         self._grant()
+
+    def passed(self, calls: int, tokens: int, usd: float) -> bool:
+        """Whether so much would pass a bound."""
+        return (
+            (self.calls is not None and calls > self.calls)
+            or (self.tokens is not None and tokens > self.tokens)
+            or (self.usd is not None and usd > self.usd * (1 + 1e-12))
+        )
+
+    def depart(self) -> None:
+        """An attempt whose reservation was taken is about to be sent."""
+        self._sent += 1
+
+    async def landed(self) -> bool:
+        """Wait until one of the attempts that were sent has ended; False where there is none."""
+        if not self._sent:
+            return False
+        self._ended = self._ended or asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._ended)
+        return True
+
+    def _land(self) -> None:
+        self._sent = max(0, self._sent - 1)
+        if self._ended is not None:
+            self._ended.set_result(None)
+            self._ended = None
 
     def _take(self, worst: Cost) -> None:
         self._outstanding += 1

@@ -9,11 +9,11 @@ import shutil
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.errors import AuxevalError, DataError
 from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_from_json, entry_to_json
@@ -21,12 +21,23 @@ from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_f
 if TYPE_CHECKING:
     from diskcache import Cache
 
-__all__ = ["DEFAULT_CACHE_DIR", "CacheStats", "CacheWriteError", "ReplyCache", "VerifyReport", "default_cache_dir"]
+__all__ = [
+    "DEFAULT_CACHE_DIR",
+    "CacheStats",
+    "CacheWriteError",
+    "ReplyCache",
+    "Sql",
+    "VerifyReport",
+    "default_cache_dir",
+]
 
 DEFAULT_CACHE_DIR = Path(".auxeval") / "cache"
 _NOTE = "note:"
 _PAGE = 500
 _LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+Sql = Callable[..., sqlite3.Cursor]
+"""``execute`` of a connection to the cache's database, inside a transaction."""
 
 
 def default_cache_dir() -> Path:
@@ -68,7 +79,7 @@ class ReplyCache:
     """The store of replies under one directory, safe for many processes at once.
 
     Every method is synchronous: reads take tens of microseconds; the gateway writes through
-    :class:`pipeline.models.cache_writer.CacheWriter`, off the event loop.
+    :class:`pipeline.models.journal.Journal`, off the event loop.
 
     Raises:
         DataError: the directory cannot be made, or holds something that is not a cache of this program.
@@ -116,6 +127,11 @@ class ReplyCache:
         """Where damaged entries are kept."""
         return self.directory / "quarantine"
 
+    @property
+    def holders(self) -> Path | None:
+        """Where the processes that ask for this cache keep a locked file each; None where there can be only one."""
+        return self.directory / "holders"
+
     def free_bytes(self) -> int:
         """Free space of the cache's file system."""
         return shutil.disk_usage(self.directory).free
@@ -146,8 +162,31 @@ class ReplyCache:
         Raises:
             CacheWriteError: the disk is full, or the cache is locked or not writable.
         """
-        coded = [(entry.key, encode(entry.key, entry_to_json(entry))) for entry in entries]
-        return self._write(coded)
+        return self.transact(lambda sql: [self.put(entry) for entry in entries])
+
+    def put(self, entry: Entry) -> bool:
+        """Store one entry inside a transaction under way; False if its key was there before."""
+        return bool(self._store.add(entry.key, encode(entry.key, entry_to_json(entry))))
+
+    def transact(self, work: Callable[[Sql], T]) -> T:
+        """What ``work`` returns, its changes in one durable transaction: all of them, or an error and none.
+
+        Raises:
+            CacheWriteError: the disk is full, or the cache is locked or not writable.
+        """
+        with self._lock, _write_errors(self.directory, self._timeout_s), self._store.transact(retry=False):
+            return work(self._store._sql)
+
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement that only reads.
+
+        Raises:
+            DataError: the database cannot be read.
+        """
+        try:
+            return list(self._store._sql(statement, values).fetchall())
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"{self.directory}: the cache cannot be read ({error}); try auxeval cache verify") from None
 
     def note(self, name: str) -> dict[str, Any] | None:
         """A small document kept beside the entries (which reply format a model takes, say), or None."""
@@ -222,10 +261,6 @@ class ReplyCache:
     def sync_fully(self) -> None:
         """Make this thread's commits survive a power cut, not only a killed process."""
         self._store.reset("sqlite_synchronous", 2, update=False)
-
-    def _write(self, coded: Sequence[tuple[str, bytes]]) -> list[bool]:
-        with self._lock, _write_errors(self.directory, self._timeout_s), self._store.transact(retry=False):
-            return [bool(self._store.add(key, value)) for key, value in coded]
 
     def _note_count(self) -> int:
         with contextlib.closing(sqlite3.connect(self.directory / "cache.db", timeout=self._timeout_s)) as connection:

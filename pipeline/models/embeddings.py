@@ -11,9 +11,11 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import EmbeddingTransport, RawReply, Transport, TransportError
 from pipeline.models.types import Message, Request
 
-__all__ = ["embedding_message", "is_embedding", "read_vector", "send_attempt", "write_vector"]
+__all__ = ["MARK", "embedding_message", "is_embedding", "read_vector", "send_attempt", "write_vector"]
 
 _ROLE = "input"
+MARK = "auxeval_task"
+"""Parameter that makes a call an embedding request: part of its identity, never sent."""
 
 
 def embedding_message(text: str) -> Message:
@@ -22,8 +24,9 @@ def embedding_message(text: str) -> Message:
 
 
 def is_embedding(request: Request) -> bool:
-    """Whether a request asks for an embedding."""
-    return len(request.messages) == 1 and request.messages[0].get("role") == _ROLE
+    """Whether a request asks for an embedding, by its role or by the parameter of ``vector_transport``."""
+    marked = request.params.get(MARK) == "embedding"
+    return marked or (len(request.messages) == 1 and request.messages[0].get("role") == _ROLE)
 
 
 async def send_attempt(transport: Transport, spec: ModelSpec, request: Request, *, timeout_s: float) -> RawReply:
@@ -32,7 +35,7 @@ async def send_attempt(transport: Transport, spec: ModelSpec, request: Request, 
     Raises:
         TransportError: the attempt failed, or the transport cannot embed.
     """
-    if not is_embedding(request):
+    if request.messages[0].get("role") != _ROLE:
         return await transport.send(spec, request, timeout_s=timeout_s)
     if not isinstance(transport, EmbeddingTransport):
         raise TransportError("bad_request", f"the transport {spec.transport} has no embeddings")

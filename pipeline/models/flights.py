@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-__all__ = ["Flight", "Flights"]
+__all__ = ["Flight", "Flights", "GatewayStatus"]
 
 T = TypeVar("T")
 Phase = Literal["waiting", "sending", "storing"]
@@ -31,6 +32,17 @@ class Flight:
     interrupted: BaseException | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class GatewayStatus:
+    """What the gateway is doing now: counts, and why calls wait (``"slot"``, ``"rate_limited 429"``, …)."""
+
+    in_flight: int
+    waiting: int
+    retrying: int
+    reasons: Mapping[str, int]
+    paused_s: Mapping[str, float]
+
+
 class Flights(Generic[T]):
     """Key → call in the air. The last waiter gone cancels it, unless ``keep`` says that it must land."""
 
@@ -47,6 +59,19 @@ class Flights(Generic[T]):
     def all(self) -> list[Flight]:
         """Every flight."""
         return [flight for flight, _ in self._flying.values()]
+
+    def status(self, paused_s: Mapping[str, float]) -> GatewayStatus:
+        """What all are doing, with the pauses of their models."""
+        flights = self.all()
+        waiting = [flight for flight in flights if flight.phase == "waiting"]
+        retrying = sum(flight.reason not in ("slot", "budget", "another run") for flight in waiting)
+        return GatewayStatus(
+            in_flight=len(flights) - len(waiting),
+            waiting=len(waiting) - retrying,
+            retrying=retrying,
+            reasons=dict(Counter(flight.reason for flight in waiting)),
+            paused_s=paused_s,
+        )
 
     async def join(self, key: str, model: str, start: Callable[[Flight], Awaitable[T]]) -> tuple[T, bool]:
         """The result of the flight of ``key``, started if there is none; and whether this caller started it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -14,11 +14,13 @@ from typing import Any
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import CacheWriteError, ReplyCache
-from pipeline.models.cache_writer import CacheWriter
 from pipeline.models.embeddings import embedding_message, read_vector
 from pipeline.models.entries import Entry
-from pipeline.models.flights import Flight, Flights
+from pipeline.models.flights import Flight, Flights, GatewayStatus
 from pipeline.models.identity import canonical_json, request_key, sendable_messages
+from pipeline.models.journal import Journal
+from pipeline.models.leases import HEARTBEAT_S
+from pipeline.models.ledger import Ledger
 from pipeline.models.live_calls import Clock, LiveModel, Sent
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import require_prices
@@ -59,17 +61,6 @@ class Miss:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayStatus:
-    """What the gateway is doing now: counts, and why calls wait (``"slot"``, ``"rate_limited 429"``, …)."""
-
-    in_flight: int
-    waiting: int
-    retrying: int
-    reasons: Mapping[str, int]
-    paused_s: Mapping[str, float]
-
-
 class Gateway:
     """Asks models. Implements :class:`pipeline.models.types.Asker`; use as ``async with``.
 
@@ -78,6 +69,7 @@ class Gateway:
         cache: where replies are kept; the gateway writes to it, the caller closes it.
         budget: what may be spent.
         record: told every outcome, once per ask.
+        ledger: of the run that asks; by default of a run without a name.
         transports: by transport name; ``litellm`` and ``direct`` have defaults.
         offline: answer from the cache alone.
         recorded_failures: request key → failure, replayed when offline.
@@ -96,6 +88,7 @@ class Gateway:
         cache: ReplyCache,
         budget: Budget,
         record: Callable[[CallRecord], None],
+        ledger: Ledger | None = None,
         transports: Mapping[str, Transport] | None = None,
         offline: bool = False,
         recorded_failures: Mapping[str, Failed] | None = None,
@@ -112,7 +105,9 @@ class Gateway:
         self._on_negotiated = on_negotiated
         self._flights: Flights[Outcome | None] = Flights()
         self._stopped: RunStopped | None = None
-        self._writer = CacheWriter(cache)
+        self._journal = Journal(cache)
+        self._ledger = None if offline else ledger or Ledger(cache, f"unnamed-{secrets.token_hex(8)}")
+        self._heart: asyncio.Task[None] | None = None
         self._disk_checked = -1e9
         self._warned: set[str] = set()
         self._clock = Clock(clock, sleep)
@@ -133,6 +128,8 @@ class Gateway:
             spec,
             Negotiation(spec, self._cache.note(note) if known is None else known, changed),
             self._budget,
+            self._ledger,
+            self._journal,
             transport=self._transport,
             before_attempt=self._before_attempt,
             clock=self._clock,
@@ -144,7 +141,14 @@ class Gateway:
             check_credentials(specs)
             if self._budget.usd is not None:
                 require_prices(specs, {name: model.known_price for name, model in self._models.items()}, self._budget)
+            self._heart = asyncio.create_task(self._beat())
         return self
+
+    async def _beat(self) -> None:
+        """Renew the leases for as long as the process is not hanging."""
+        while self._ledger is not None:
+            await asyncio.sleep(HEARTBEAT_S)
+            self._journal.post(self._ledger.leases.beat)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -153,7 +157,10 @@ class Gateway:
         self.stop("the gateway is closed", "closed")
         self._flights.interrupt(self._stop_error, waiting_only=False)
         await self._flights.landed(5.0)
-        await self._writer.close()
+        if self._heart is not None and self._ledger is not None:
+            self._heart.cancel()
+            self._journal.post(self._ledger.leases.close)
+        await self._journal.close()
         for model in self._models.values():
             model.limits.close()
         for name in self._opened:
@@ -175,18 +182,8 @@ class Gateway:
 
     def status(self) -> GatewayStatus:
         """A snapshot for progress lines."""
-        flights = self._flights.all()
-        waiting = [flight for flight in flights if flight.phase == "waiting"]
-        reasons = Counter(flight.reason for flight in waiting)
-        retrying = sum(flight.reason not in ("slot", "budget") for flight in waiting)
         paused = {name: model.limits.paused_for() for name, model in self._models.items()}
-        return GatewayStatus(
-            in_flight=len(flights) - len(waiting),
-            waiting=len(waiting) - retrying,
-            retrying=retrying,
-            reasons=dict(reasons),
-            paused_s={name: seconds for name, seconds in paused.items() if seconds > 0},
-        )
+        return self._flights.status({name: seconds for name, seconds in paused.items() if seconds > 0})
 
     def stop(self, reason: str, kind: StopKind = "interrupted") -> None:
         """Start no further attempt: asks raise RunStopped, attempts in flight may land. The first reason stays."""
@@ -277,15 +274,12 @@ class Gateway:
     ) -> Outcome | None:
         trace = CallTrace()
 
-        async def store(sent: Sent) -> Entry:
+        def entry_of(sent: Sent) -> Entry:
             reply = to_reply(sent.raw, latency_s=sent.latency_s, price=live.price)
-            entry = Entry(key, request, reply, sent.raw.sent)
-            if await self._writer.add(entry):
-                return entry
-            return self._cache.get(key) or entry  # another process was first: both use its reply
+            return Entry(key, request, reply, sent.raw.sent)
 
         try:
-            entry = await live.call(request, flight, trace, store)
+            entry = await live.call(request, key, flight, trace, entry_of)
         except TransportError as error:
             if live.negotiation.refused(request.params, error):
                 return None
@@ -296,6 +290,8 @@ class Gateway:
         except CacheWriteError as error:
             self.stop(str(error), "cache")
             raise self._stop_error() from error
+        if entry is None:  # another run on this cache asked, and paid
+            return None
         live.negotiation.succeeded(request.params)
         self._note_changes(live, entry.sent)
         reply = read_reply(entry.reply)

@@ -90,6 +90,15 @@ class ModelLimits:
             self._window.correct(reserved_tokens, tokens)
         self._pump()
 
+    def cancel(self, reserved_tokens: int) -> None:
+        """Give a slot back that was not used: nothing was sent, and no pace is lost."""
+        now = self._clock()
+        if self._rpm is not None:
+            self._next_request = max(now, self._next_request - 60.0 / self._rpm)
+        if self._tpm is not None:
+            self._next_tokens = max(now, self._next_tokens - reserved_tokens * 60.0 / self._tpm)
+        self.release(reserved_tokens, 0)
+
     def succeeded(self, reserved_tokens: int, tokens: int) -> None:
         """An attempt was answered: raise the limit, correct the tokens counted against tpm."""
         self._rate_limited_in_a_row = 0

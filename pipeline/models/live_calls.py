@@ -7,13 +7,17 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, BudgetExceeded, Cost
-from pipeline.models.embeddings import send_attempt
+from pipeline.models.cache import Sql
+from pipeline.models.embeddings import is_embedding, send_attempt
+from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight
 from pipeline.models.identity import public_endpoint
+from pipeline.models.journal import Journal
+from pipeline.models.ledger import Attempt, Ledger
 from pipeline.models.limits import ModelLimits
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import KnownPrice, find_price, reply_cost, worst_case
@@ -22,12 +26,12 @@ from pipeline.models.retries import CallTrace, send_with_retries
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import RawReply, Transport, TransportError
-from pipeline.models.types import Price, Request
+from pipeline.models.types import Price, Request, Shown
 
 __all__ = ["Clock", "LiveModel", "Sent"]
 
-T = TypeVar("T")
 _LONG_PAUSE_S = 900.0
+_SHORTEST_POLL_S, _LONGEST_POLL_S = 0.05, 0.5
 _LEAST_SHARE = 0.1  # of an attempt's time: with less left before the deadline, none is sent
 
 
@@ -54,6 +58,8 @@ class LiveModel:
         spec: the entry.
         negotiation: what the model takes.
         budget: shared by all models.
+        ledger: of the run.
+        journal: writes the ledger and the cache.
         transport: gives the opened transport of the entry.
         before_attempt: raises RunStopped where no further attempt may start (stopped, disk full).
         clock: time.
@@ -64,6 +70,8 @@ class LiveModel:
         spec: ModelSpec,
         negotiation: Negotiation,
         budget: Budget,
+        ledger: Ledger | None,
+        journal: Journal,
         *,
         transport: Callable[[ModelSpec], Awaitable[Transport]],
         before_attempt: Callable[[], None],
@@ -73,7 +81,10 @@ class LiveModel:
         self.endpoint = spec.endpoint or public_endpoint(environment_base(spec))
         self.negotiation = negotiation
         self.limits = ModelLimits(spec.max_concurrency, rpm=spec.rpm, tpm=spec.tpm, clock=clock.now, sleep=clock.sleep)
-        self._budget = budget
+        self._budget, self._journal = budget, journal
+        self._ledger = ledger
+        self._shown = None if ledger is None else ledger.shown().get(spec.name)
+        self._first = asyncio.Lock()
         self._transport = transport
         self._before_attempt = before_attempt
         self._clock = clock
@@ -90,50 +101,74 @@ class LiveModel:
         return None if self.known_price is None else self.known_price.price
 
     async def call(
-        self, request: Request, flight: Flight, trace: CallTrace, store: Callable[[Sent], Awaitable[T]]
-    ) -> T:
-        """Attempt until answered and stored; what ``store`` returns.
+        self, request: Request, key: str, flight: Flight, trace: CallTrace, entry_of: Callable[[Sent], Entry]
+    ) -> Entry | None:
+        """Attempt until answered and stored; None where another process has stored the reply meanwhile.
 
         The slot is held until the reply is stored: no more than ``max_concurrency`` paid replies are ever at risk, and
-        a disk that lags behind slows the asking down.
+        a disk that lags behind slows the asking down. Under a bound on money or tokens the first reply of a model is
+        waited for: how long its replies are, and what its server counts, is known only then.
 
         Raises:
             TransportError: the last attempt's.
             RunStopped: no further attempt may be made (stopped, out of budget, a pause beyond reason).
         """
-        transport = await self._transport(self.spec)
-        worst = worst_case(self.price, request) if self._needs_worst_case else Cost(0, None)
+        if self._asks_one_first:
+            async with self._first:
+                if self._asks_one_first:
+                    return await self._call(request, key, flight, trace, entry_of)
+        return await self._call(request, key, flight, trace, entry_of)
 
-        async def attempt() -> T:
-            flight.phase, flight.reason = "waiting", "slot"
+    async def _call(
+        self, request: Request, key: str, flight: Flight, trace: CallTrace, entry_of: Callable[[Sent], Entry]
+    ) -> Entry | None:
+        assert self._ledger is not None, "nothing is asked offline"
+        ledger, journal = self._ledger, self._journal
+        transport = await self._transport(self.spec)
+
+        async def attempt() -> Entry | None:
+            flight.phase = "waiting"
             self._before_attempt()
-            generation = await self._start(worst, flight)
+            started_as = await self._start(ledger, request, key, flight)
+            if started_as is None:
+                return None
+            attempt, generation = started_as
+            worst = attempt.worst
             started, took = self._clock.now(), worst.tokens
             if trace.last is not None and trace.too_late(started):  # the slot came too late
-                self._budget.release(worst)
+                self._free(attempt)
                 self.limits.release(worst.tokens, 0)
                 raise trace.last
             try:
                 raw = await self._send(transport, request, trace, started)
             except TransportError as error:
                 trace.last = error
-                self._failed(error, worst, generation, trace)
+                self._failed(error, attempt, generation, trace)
                 raise
             except ConfigError:  # found before anything was sent
-                self._budget.release(worst)
+                self._free(attempt)
                 raise
             except BaseException:  # cancelled, or a defect: the provider may have worked
-                self._budget.write_off(worst)
+                self._write_off(attempt)
                 raise
             else:
                 flight.phase = "storing"
-                sent = Sent(raw, self._clock.now() - started)
-                actual = self._actual(raw, worst)
-                self._budget.settle(worst, actual)
-                self.limits.succeeded(worst.tokens, actual.tokens)
-                took = actual.tokens
+                entry = entry_of(Sent(raw, self._clock.now() - started))
+                actual = self._actual(raw, request)
+                if actual is None:
+                    self._budget.write_off(worst)
+                else:
+                    self._budget.settle(worst, actual)
+                took = (actual or worst).tokens
+                self.limits.succeeded(worst.tokens, took)
                 trace.counted += 1
-                return await store(sent)
+                self._see(raw, attempt)
+
+                def store(sql: Sql) -> bool:
+                    ledger.settle(sql, attempt, key, actual, raw.usage)
+                    return self._journal.cache.put(entry)
+
+                return entry if await journal.do(store) else journal.cache.get(key) or entry
             finally:
                 self.limits.release(worst.tokens, took)
 
@@ -142,23 +177,51 @@ class LiveModel:
             flight.phase = "waiting"
             flight.reason = f"{error.kind} {error.status}" if error.status else error.kind
 
-        return await send_with_retries(
-            attempt,
-            trace,
-            max_attempts=self.spec.max_attempts,
-            clock=self._clock.now,
-            sleep=self._clock.sleep,
-            paused_for=self.limits.paused_for,
-            on_wait=on_wait,
-            rng=self._rng,
-        )
+        stored: Entry | None = None
+        try:
+            stored = await send_with_retries(
+                attempt,
+                trace,
+                max_attempts=self.spec.max_attempts,
+                clock=self._clock.now,
+                sleep=self._clock.sleep,
+                paused_for=self.limits.paused_for,
+                on_wait=on_wait,
+                rng=self._rng,
+            )
+            return stored
+        finally:
+            if stored is None:
+                journal.post(lambda sql: ledger.leases.drop(sql, key))
 
-    def _actual(self, raw: RawReply, worst: Cost) -> Cost:
-        """What an answered attempt cost; the most it can have cost where the provider does not say."""
-        if raw.usage is None:
-            return worst
-        usd = reply_cost(self.price, raw.usage) if self._priced else None
-        return Cost(raw.usage.prompt + raw.usage.completion, usd)
+    def _actual(self, raw: RawReply, request: Request) -> Cost | None:
+        """What an answered attempt cost; None where the provider does not say, or says what cannot be."""
+        usage = raw.usage
+        if usage is None or (not usage.completion and not is_embedding(request) and (raw.text or raw.reasoning)):
+            return None
+        return Cost(usage.prompt + usage.completion, reply_cost(self.price, usage) if self._priced else None)
+
+    def _see(self, raw: RawReply, attempt: Attempt) -> None:
+        """Remember how long the model's replies are, and what its server adds to a prompt."""
+        before = self._shown or Shown()
+        usage = raw.usage
+        if usage is None:
+            self._shown = before
+        else:
+            excess = usage.prompt - attempt.size
+            self._shown = Shown(max(before.completion, usage.completion), max(before.excess, excess))
+
+    def _free(self, attempt: Attempt) -> None:
+        assert self._ledger is not None
+        ledger = self._ledger
+        self._budget.release(attempt.worst, sent=True)
+        self._journal.post(lambda sql: ledger.free(sql, attempt))
+
+    def _write_off(self, attempt: Attempt) -> None:
+        assert self._ledger is not None
+        ledger = self._ledger
+        self._budget.write_off(attempt.worst)
+        self._journal.post(lambda sql: ledger.unknown(sql, attempt))
 
     @property
     def _priced(self) -> bool:
@@ -166,24 +229,56 @@ class LiveModel:
         return self._budget.usd is not None or self.spec.price is not None or "known_price" in self.__dict__
 
     @property
-    def _needs_worst_case(self) -> bool:
-        return self._budget.bounded or self.spec.tpm is not None
+    def _asks_one_first(self) -> bool:
+        costs = self._budget.usd is not None and self.price not in (None, Price(0.0, 0.0))
+        return self._shown is None and self.spec.transport != "simulated" and (costs or self._budget.tokens is not None)
 
-    async def _start(self, worst: Cost, flight: Flight) -> int:
-        """Reserve the worst case, then wait for a slot; the generation of the attempt."""
-        flight.reason = "budget"
-        try:
-            await self._budget.reserve(worst)
-        except BudgetExceeded as error:
-            raise RunStopped(f"the budget does not allow the next call: {error}", "budget") from None
-        flight.reason = "slot"
-        try:
-            generation = await self.limits.acquire(worst.tokens)
-        except BaseException:
+    async def _start(self, ledger: Ledger, request: Request, key: str, flight: Flight) -> tuple[Attempt, int] | None:
+        """Reserve the worst case, wait for a slot, journal the attempt; it and its generation.
+
+        None where the reply is in the cache by now: another process has asked.
+        """
+        poll = _SHORTEST_POLL_S
+        while True:
+            worst, size = worst_case(self.price if self._priced else None, request, self._shown)
+            flight.reason = "budget"
+            try:
+                await self._budget.reserve(worst)
+            except BudgetExceeded as error:
+                raise _out_of_budget(str(error)) from None
+            flight.reason = "slot"
+            try:
+                generation = await self.limits.acquire(worst.tokens)
+            except BaseException:
+                self._budget.release(worst)
+                raise
+            attempt = ledger.attempt(worst, size)
+            try:
+                opened = await self._journal.do(
+                    lambda sql, it=attempt: ledger.open(sql, it, key, self.spec.name, self._budget)  # type: ignore[misc]
+                )
+            except BaseException:
+                self._budget.depart()
+                self._free(attempt)
+                self.limits.cancel(worst.tokens)
+                raise
+            if opened == "open":
+                self._budget.depart()
+                flight.phase = "sending"
+                return attempt, generation
             self._budget.release(worst)
-            raise
-        flight.phase = "sending"
-        return generation
+            self.limits.cancel(worst.tokens)
+            if opened == "stored":
+                return None
+            if opened == "refused":
+                flight.reason = "budget"
+                if not await self._budget.landed():
+                    raise _out_of_budget("what the runs of its ledger have spent and reserved leaves no room")
+            else:
+                flight.reason = "another run"
+                await self._clock.sleep(poll)
+                poll = min(_LONGEST_POLL_S, 2 * poll)
+            self._before_attempt()
 
     async def _send(self, transport: Transport, request: Request, trace: CallTrace, started: float) -> RawReply:
         """One attempt under its own time limit, which starts with the slot."""
@@ -198,11 +293,11 @@ class LiveModel:
         except TimeoutError:
             raise TransportError("timeout", f"no complete reply within {seconds:g} s", maybe_billed=True) from None
 
-    def _failed(self, error: TransportError, worst: Cost, generation: int, trace: CallTrace) -> None:
+    def _failed(self, error: TransportError, attempt: Attempt, generation: int, trace: CallTrace) -> None:
         if error.maybe_billed:
-            self._budget.write_off(worst)
+            self._write_off(attempt)
         else:
-            self._budget.release(worst)
+            self._free(attempt)
         if error.kind == "rate_limited" or error.overloaded:
             self.limits.rate_limited(generation, error.retry_after)
         if error.kind != "rate_limited":
@@ -226,3 +321,7 @@ class LiveModel:
                 "source": known.source,
             }
         return {"price": price, "negotiated": self.negotiation.to_dict()}
+
+
+def _out_of_budget(why: str) -> RunStopped:
+    return RunStopped(f"the budget does not allow the next call: {why}", "budget")

@@ -12,7 +12,7 @@ from typing import Any
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import DamagedEntry, Entry, decode, entry_from_json
 
-__all__ = ["LayeredCache", "MergeReport", "encoded_after", "merge_cache", "merge_encoded"]
+__all__ = ["MergeReport", "encoded_after", "merge_cache", "merge_encoded"]
 
 _NOTE = "note:"
 Encoded = tuple[int, str, bytes]
@@ -96,32 +96,3 @@ def merge_cache(source: Path, into: ReplyCache, *, page: int = 500) -> MergeRepo
         report += merge_encoded(rows, into)
         row = rows[-1][0]
     return report
-
-
-class LayeredCache(ReplyCache):
-    """A store of one's own over others that are only read.
-
-    Args:
-        directory: where everything is written.
-        below: stores asked in turn when this one has no entry.
-    """
-
-    def __init__(self, directory: str | Path, below: Iterable[ReplyCache] = (), *, timeout_s: float = 60.0) -> None:
-        super().__init__(directory, timeout_s=timeout_s)
-        self._below = tuple(below)
-
-    def get(self, key: str) -> Entry | None:
-        """The entry of the first store that has one."""
-        own = super().get(key)
-        return own if own is not None else next((e for s in self._below if (e := s.get(key)) is not None), None)
-
-    def note(self, name: str) -> dict[str, object] | None:
-        """The note of the first store that has one."""
-        own = super().note(name)
-        return own if own is not None else next((n for s in self._below if (n := s.note(name)) is not None), None)
-
-    def close(self) -> None:
-        """Close this thread's connections, those below included."""
-        super().close()
-        for store in self._below:
-            store.close()

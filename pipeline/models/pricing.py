@@ -14,7 +14,7 @@ from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Cost
 from pipeline.models.embeddings import is_embedding
 from pipeline.models.spec import ModelSpec
-from pipeline.models.types import Price, Request, Usage
+from pipeline.models.types import Price, Request, Shown, Usage
 
 __all__ = [
     "ASSUMED_MAX_TOKENS",
@@ -30,6 +30,7 @@ ASSUMED_MAX_TOKENS = 4096
 """Completion tokens reserved where a request names no maximum."""
 
 _PER_MESSAGE_TOKENS = 8
+_MOST_TOKENS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +93,25 @@ def reply_cost(price: Price | None, usage: Usage) -> float | None:
     return ((usage.prompt - cached) * price.input + cached * cached_price + usage.completion * price.output) / 1e6
 
 
-def worst_case(price: Price | None, request: Request) -> Cost:
-    """The most that one attempt can cost: a token per byte of prompt, and every completion token it may write."""
+def worst_case(price: Price | None, request: Request, shown: Shown | None = None) -> tuple[Cost, int]:
+    """The most that one attempt can cost, and the bound of its prompt tokens.
+
+    A token per byte of prompt, and every completion token it may write; where the model's replies have shown more
+    (a server that counts a system prompt of its own, thinks beyond ``max_tokens``, or is given none), that.
+    """
     size = sum(_PER_MESSAGE_TOKENS + _bytes(message.get("content", "")) for message in request.messages)
     schema = request.params.get("response_format")
     if schema:
         size += len(json.dumps(schema))
-    cap = request.params.get("max_completion_tokens") or request.params.get("max_tokens") or ASSUMED_MAX_TOKENS
-    cap = int(cap) if isinstance(cap, int | float) else ASSUMED_MAX_TOKENS
+    stated = request.params.get("max_completion_tokens") or request.params.get("max_tokens") or ASSUMED_MAX_TOKENS
+    cap = int(min(stated, _MOST_TOKENS)) if isinstance(stated, int | float) else ASSUMED_MAX_TOKENS
     if is_embedding(request):
         cap = 0
-    usd = None if price is None else (size * max(price.input, price.cached_input or 0.0) + cap * price.output) / 1e6
-    return Cost(size + cap, usd)
+    elif shown is not None:
+        cap = max(cap, shown.completion)
+    prompt = size + (0 if shown is None else shown.excess)
+    usd = None if price is None else (prompt * max(price.input, price.cached_input or 0.0) + cap * price.output) / 1e6
+    return Cost(prompt + cap, usd), size
 
 
 def _bytes(text: str) -> int:

@@ -19,6 +19,7 @@ __all__ = [
     "Reply",
     "ReplySchema",
     "Request",
+    "Shown",
     "Usage",
 ]
 
@@ -50,6 +51,14 @@ class Usage:
     completion: int = 0
     cached: int = 0
     reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a model's replies have shown: tokens of the longest, and prompt tokens beyond what their texts bound."""
+
+    completion: int = 0
+    excess: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,16 @@ import json
 from typing import Any
 
 from pipeline.errors import ConfigError
+from pipeline.models.embeddings import MARK
 from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import EmbeddingTransport, RawReply, Transport
 from pipeline.models.types import Request
 
 __all__ = ["EMBEDDING_PARAMS", "VectorTransport", "read_vector"]
 
-_MARK = "auxeval_task"
-EMBEDDING_PARAMS: dict[str, Any] = {_MARK: "embedding"}
+EMBEDDING_PARAMS: dict[str, Any] = {MARK: "embedding"}
 """Parameters that make a call an embedding request: part of its identity, never sent."""
-_CHAT_ONLY = frozenset({_MARK, "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop"})
+_CHAT_ONLY = frozenset({MARK, "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop"})
 
 
 class VectorTransport:
@@ -42,7 +42,7 @@ class VectorTransport:
             ConfigError: the entry's transport cannot embed.
             TransportError: no complete reply arrived.
         """
-        if request.params.get(_MARK) != "embedding":
+        if request.params.get(MARK) != "embedding":
             return await self._inner.send(spec, request, timeout_s=timeout_s)
         if not isinstance(self._inner, EmbeddingTransport):
             raise ConfigError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,10 @@ _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", 
 def _identity(line: dict[str, Any]) -> bytes:
     text = ascii([line.get(name) for name in _IDENTITY])
     return hashlib.blake2b(text.encode("ascii"), digest_size=12).digest()
+
+
+def _short(key: str) -> bytes:
+    return bytes.fromhex(key[:24]) if len(key) >= 24 else key.encode()
 
 
 def _as_line(record: CallRecord) -> dict[str, Any]:
@@ -181,17 +185,15 @@ class CallLog:
 
     Args:
         path: the file; a torn last line is cut off.
-        crashed_since: where an earlier session of the run ended without a word, the time it began (UTC ISO 8601).
-            A reply paid for since then may have been stored without its line; found in the cache, it is logged as
-            answered, so that the run's spend is never understated.
-        torn_since: the same, for a session that seemed to end well but whose last line is torn.
+        paid: whether this run has paid for the reply of a request key, by the ledger. A reply can be stored and its
+            line lost, in a crash; found in the cache, it is logged as answered.
     """
 
-    def __init__(self, path: Path, *, crashed_since: str | None = None, torn_since: str | None = None) -> None:
+    def __init__(self, path: Path, *, paid: Callable[[str], bool] = lambda key: False) -> None:
         self._path = path
-        torn = _cut_torn_tail(path)
-        self._crashed_since = torn_since if torn and crashed_since is None else crashed_since
-        self._paid: set[str] = set()
+        _cut_torn_tail(path)
+        self._paid_by_ledger = paid
+        self._paid: set[bytes] = set()
         self._settled: set[bytes] = set()
         self._failures: dict[bytes, dict[str, Any]] = {}
         self.seen: Counter[str] = Counter()
@@ -222,8 +224,8 @@ class CallLog:
             if earlier is not None:
                 self.totals.add(earlier, -1)
             self._settled.add(identity)
-        if self._crashed_since is not None and line["state"] == "answered":
-            self._paid.add(line["key"])
+        if line["state"] == "answered":
+            self._paid.add(_short(line["key"]))
         self.totals.add(line)
         return True
 
@@ -234,17 +236,8 @@ class CallLog:
         """
         line = _as_line(record)
         self.seen[line["stage"]] += 1
-        if line["state"] == "cached" and self._lost_its_line(record):
+        if line["state"] == "cached" and self._lost_its_line(line):
             line["state"], line["attempts"] = "answered", 1
-        self._write(line)
-
-    def append_line(self, line: dict[str, Any]) -> None:
-        """Write the line of another process's log, unless the run has this call as answered already."""
-        self.seen[line["stage"]] += 1
-        if line["state"] == "failed" or _identity(line) not in self._settled:
-            self._write(line)
-
-    def _write(self, line: dict[str, Any]) -> None:
         if self._count(line):
             self._file.write(_ENCODE(line) + "\n")
 
@@ -253,9 +246,9 @@ class CallLog:
         failed = (line for line in self._failures.values() if line["stage"] == stage and line.get("error"))
         return Counter(str(line["error"]["message"]) for line in failed).most_common(most)
 
-    def _lost_its_line(self, record: CallRecord) -> bool:
-        since = self._crashed_since
-        return since is not None and record.at >= since and record.key not in self._paid
+    def _lost_its_line(self, line: dict[str, Any]) -> bool:
+        lost = _short(line["key"]) not in self._paid and _identity(line) not in self._settled
+        return lost and self._paid_by_ledger(line["key"])
 
     def close(self) -> None:
         """Close the file."""

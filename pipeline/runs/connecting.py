@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -16,9 +17,8 @@ from pipeline.dask_client import import_distributed, scheduler_client
 from pipeline.errors import ConfigError, InputError
 from pipeline.models.providers import check_credentials
 from pipeline.models.spec import ModelSpec
-from pipeline.runs.shard import with_own_keys
 
-__all__ = ["check_workers", "connected", "terminable"]
+__all__ = ["check_workers", "connected", "with_own_keys"]
 
 _NAMED = 3
 
@@ -69,7 +69,7 @@ def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
             f" is {ours}, which may ask in other words; install the same version everywhere"
         )
     problems: dict[str, list[str]] = defaultdict(list)
-    for address, problem in client.run(_missing_key, dict(specs), on_error="return").items():
+    for address, problem in client.run(_missing_key, _without_keys(specs), on_error="return").items():
         if problem is not None:
             problems[str(problem)].append(address)
     for problem, addresses in problems.items():
@@ -77,6 +77,27 @@ def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
             f"{problem} (Dask workers {_named(addresses)}); keys are read from the environment that dask worker is"
             " started in, and are never sent"
         )
+
+
+def _without_keys(specs: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
+    return {name: replace(spec, api_key=None) if spec.api_key_env else spec for name, spec in specs.items()}
+
+
+def with_own_keys(specs: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
+    """The entries with the keys of this process's environment.
+
+    Raises:
+        ConfigError: a variable is not set here.
+    """
+    found = {}
+    for name, spec in specs.items():
+        key = spec.api_key
+        if spec.api_key_env is not None and spec.transport != "simulated" and spec.provider != "sim":
+            key = os.environ.get(spec.api_key_env)
+            if not key:
+                raise ConfigError(f"models.{name}: the environment variable {spec.api_key_env} is not set")
+        found[name] = replace(spec, api_key=key)
+    return found
 
 
 def _missing_key(specs: dict[str, ModelSpec]) -> str | None:
@@ -104,27 +125,3 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def terminable(drain_s: float) -> Iterator[None]:
-    """SIGTERM is heard as Ctrl-C is, and both say what happens next."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, _frame: object) -> None:
-        print(
-            f"auxeval: {signal.Signals(number).name}: no new calls; the workers have up to {drain_s:g} s for those in"
-            " flight (again to stop at once)",
-            file=sys.stderr,
-            flush=True,
-        )
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

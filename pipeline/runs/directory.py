@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shlex
 import socket
 from collections.abc import Iterator
@@ -73,6 +74,20 @@ class RunDirectory:
     def report_file(self) -> Path:
         """The HTML report."""
         return self.path / "report.html"
+
+    @property
+    def ledger_name(self) -> str | None:
+        """What the ledger of money calls this run: made once, whatever becomes of manifest and log."""
+        file = self.path / ".ledger"
+        return file.read_text(encoding="ascii").strip() or None if file.is_file() else None
+
+    def name_in_ledger(self) -> str:
+        """:attr:`ledger_name`, made where the run has none yet."""
+        name = self.ledger_name
+        if name is None:
+            name = secrets.token_hex(12)
+            write_atomically(self.path / ".ledger", name + "\n")
+        return name
 
     @property
     def spool(self) -> Path:

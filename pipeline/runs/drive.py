@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import math
 import signal
 import threading
@@ -19,6 +20,7 @@ from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.gateway import Gateway
+from pipeline.models.ledger import Ledger
 from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import Transport
 from pipeline.models.types import Failed
@@ -29,11 +31,12 @@ from pipeline.runs.finish import finish_run
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.progress import Progress, planned_calls
 from pipeline.runs.setup import Prepared, save_prompts
-from pipeline.runs.shard import absorb_shards, shards_folder
 from pipeline.tables.schemas import OWN, RATINGS, TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
 
 __all__ = ["collect", "replay_collection"]
+
+_LOG = logging.getLogger(__name__)
 
 
 async def collect(
@@ -44,6 +47,7 @@ async def collect(
     transports: Mapping[str, Transport] | None = None,
     cache_dir: Path | None = None,
     command: str = "",
+    forgive_unknown: bool = False,
 ) -> None:
     """Ask what has not been asked, write tables, estimates and report. The caller holds the run's lock.
 
@@ -51,9 +55,7 @@ async def collect(
         StoppedEarly: the run stopped before its end; everything paid for is stored.
     """
     manifest = Manifest(directory)
-    before = manifest.values
-    crashed = before.get("started_at") if before.get("state") == "running" or before.get("log_torn") else None
-    known = manifest.values.get("negotiated")
+    known, prior = manifest.values.get("negotiated"), manifest.values.get("prior_spend") or {}
     with _disk_full_can_be_resumed(directory), ReplyCache(cache_dir or default_cache_dir()) as cache:
         if not directory.config_file.exists():
             save_prompts(prepared.prompts, directory.path / "prompts")
@@ -67,8 +69,8 @@ async def collect(
             quiet=quiet,
             transports=transports,
             known=known,
-            crashed=crashed,
-            since=before.get("started_at"),
+            prior=prior,
+            forgive=forgive_unknown,
         )
 
 
@@ -81,20 +83,22 @@ async def _collect(
     quiet: bool,
     transports: Mapping[str, Transport] | None,
     known: Mapping[str, Mapping[str, Any]] | None,
-    crashed: str | None,
-    since: str | None,
+    prior: Mapping[str, float],
+    forgive: bool,
 ) -> None:
-    with (
-        CallLog(directory.calls_file, crashed_since=crashed, torn_since=since) as log,
-        RowSpool(directory.spool) as spool,
-    ):
-        absorb_shards(shards_folder(cache.directory.parent / "workers", directory, prepared), cache, log)
-        budget = _budget(prepared, log, manifest.prior_spend)
+    bounds = prepared.config.budget
+    ledger = Ledger(cache, directory.name_in_ledger(), bounds.ledger)
+    with CallLog(directory.calls_file, paid=ledger.paid) as log, RowSpool(directory.spool) as spool:
+        ledger.carry_over(_before_the_ledger(log, prior))
+        if forgive:
+            _forgive(ledger)
+        budget = Budget(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=ledger.spent())
         gateway = Gateway(
             prepared.specs,
             cache=cache,
             budget=budget,
             record=log.append,
+            ledger=ledger,
             transports=_transports(prepared, transports),
             negotiated=known or None,
             on_negotiated=lambda name, learnt: _negotiated(manifest, name, learnt),
@@ -109,13 +113,12 @@ async def _collect(
         except RunStopped as stop:
             manifest.finish("stopped", reason=stop.reason)
             raise StoppedEarly(stop.reason, run=directory.path, resume_command=directory.resume_command) from None
-        except BaseException as error:  # the lines of the last replies may be missing: as after a crash
-            manifest.finish("stopped", reason=_why(error), log_torn=True)
+        except BaseException as error:
+            manifest.finish("stopped", reason=_why(error))
             raise
         finally:
             spool.discard()
-            manifest.remember_possible(budget.spent)
-            _record_spend(manifest, log)
+            _record_spend(manifest, log, ledger.own())
     _finish(directory, prepared, manifest)
 
 
@@ -155,7 +158,7 @@ async def replay_collection(
             _write_tables(directory, prepared, spool)
         finally:
             spool.discard()
-            _record_spend(manifest, log)
+            _record_spend(manifest, log, Spent(usd=log.totals.cost_usd))
     _finish(directory, prepared, manifest)
 
 
@@ -221,13 +224,20 @@ def _refuse_dead_stages(log: CallLog) -> None:
             raise RunStopped(f"all {stage.failed} calls of stage {name} failed: {why}", "failure_limit")
 
 
-def _budget(prepared: Prepared, log: CallLog, prior: Spent) -> Budget:
-    bounds = prepared.config.budget
-    totals = log.totals
-    spent = Spent(
-        calls=totals.calls_sent + prior.calls, tokens=totals.tokens + prior.tokens, usd=totals.cost_usd + prior.usd
-    )
-    return Budget(usd=bounds.usd, calls=bounds.calls, tokens=bounds.tokens, spent=spent)
+def _before_the_ledger(log: CallLog, prior: Mapping[str, float]) -> Spent:
+    """What a run of an older version has spent by its log and, without a reply to show for it, by its manifest."""
+    calls, tokens = int(prior.get("calls", 0)), int(prior.get("tokens", 0))
+    sent, usd = log.totals.calls_sent, float(prior.get("usd", 0.0))
+    return Spent(sent + calls, log.totals.tokens, log.totals.cost_usd, tokens, usd, calls)
+
+
+def _forgive(ledger: Ledger) -> None:
+    unknown = ledger.forgive()
+    if unknown.possible_calls:
+        _LOG.warning(
+            "%d attempts of unknown cost, up to %d tokens and $%.4f, count as free from now on",
+            unknown.possible_calls, unknown.possible_tokens, unknown.possible_usd,
+        )  # fmt: skip
 
 
 def _transports(prepared: Prepared, given: Mapping[str, Transport] | None) -> dict[str, Transport]:
@@ -254,10 +264,15 @@ def _prices(gateway: Gateway) -> dict[str, Any]:
     return {name: facts.get("price") for name, facts in gateway.describe().items()}
 
 
-def _record_spend(manifest: Manifest, log: CallLog) -> None:
-    totals = log.totals.to_dict()
-    manifest.values["calls"] = totals
-    manifest.values["cost_usd"] = totals["cost_usd"]
+def _record_spend(manifest: Manifest, log: CallLog, spent: Spent) -> None:
+    """What the run has cost by its ledger, and how much of that is an upper bound of what nobody knows."""
+    manifest.values["calls"] = log.totals.to_dict()
+    manifest.values["cost_usd"] = round(spent.usd + spent.possible_usd, 10) + 0.0
+    manifest.values["cost_upper_bound"] = (
+        {"calls": spent.possible_calls, "tokens": spent.possible_tokens, "usd": round(spent.possible_usd, 10) + 0.0}
+        if spent.possible_calls
+        else {}
+    )
     manifest.save()
 
 

@@ -17,7 +17,7 @@ from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.models.transport import Transport
 from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
-from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config
+from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config, with_settings
 
 __all__ = [
     "ConfigLike",
@@ -128,10 +128,12 @@ async def resume_async(
     transports: Mapping[str, Transport] | None = None,
     cache_dir: str | Path | None = None,
     command: str = "pipeline.resume",
+    forgive_unknown: bool = False,
+    settings: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """Carry a run on. See :func:`resume`."""
-    with _reopened(run, runs_dir, budget_usd, quiet, transports) as (directory, prepared):
-        await _collect(directory, prepared, quiet, transports, cache_dir, command)
+    with _reopened(run, runs_dir, budget_usd, quiet, transports, settings) as (directory, prepared):
+        await _collect(directory, prepared, quiet, transports, cache_dir, command, forgive_unknown)
     return result_of(directory)
 
 
@@ -142,6 +144,7 @@ def _reopened(
     budget_usd: float | None,
     quiet: bool,
     transports: Mapping[str, Transport] | None,
+    settings: Mapping[str, Any] | None,
 ) -> Iterator[tuple[RunDirectory, Prepared]]:
     """Everything before the first call of a run that is carried on; the run is locked inside."""
     load_env_file()
@@ -149,6 +152,7 @@ def _reopened(
     with directory.locked():
         config = resolve_config(directory.config(), budget_usd=budget_usd)
         _tell_of_an_edited_config(directory, config)
+        config = with_settings(config, settings or {})
         prepared = prepare(config, directory, need_keys=not transports)
         if not transports:
             check_ready(prepared)
@@ -174,6 +178,7 @@ async def _collect(
     transports: Mapping[str, Transport] | None,
     cache_dir: str | Path | None,
     command: str,
+    forgive_unknown: bool = False,
 ) -> None:
     from pipeline.runs.drive import collect
 
@@ -184,6 +189,7 @@ async def _collect(
         transports=transports,
         cache_dir=Path(cache_dir) if cache_dir else None,
         command=command,
+        forgive_unknown=forgive_unknown,
     )
 
 
@@ -240,20 +246,31 @@ def _to_its_end(directory: RunDirectory, work: Coroutine[Any, Any, None]) -> Non
 
 
 def resume(
-    run: str | Path, *, runs_dir: str | Path = "runs", budget_usd: float | None = None, **options: Any
+    run: str | Path,
+    *,
+    runs_dir: str | Path = "runs",
+    budget_usd: float | None = None,
+    forgive_unknown: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> RunResult:
     """Carry on where a run stopped; what has been answered is not asked again.
 
     Args:
         run: a run directory, or an id under ``runs_dir``.
         budget_usd: a new bound on what the whole run may spend.
+        forgive_unknown: attempts whose cost nobody knows (no reply came, or one without usage) count as free from now
+            on; until then they count at the most that they may have cost.
+        settings: what changes how a run asks and nothing that it asks: concurrency, rates, time-outs, drain, as
+            ``{"models.gpt.max_concurrency": 4, "attempt_timeout_s": 300}``.
 
     Raises:
         InputError, StoppedEarly: as :func:`run`.
     """
     quiet, transports, cache_dir, command = _options("pipeline.resume", **options)
-    with _reopened(run, runs_dir, budget_usd, quiet, transports) as (directory, prepared):
-        _to_its_end(directory, _collect(directory, prepared, quiet, transports, cache_dir, command))
+    with _reopened(run, runs_dir, budget_usd, quiet, transports, settings) as (directory, prepared):
+        work = _collect(directory, prepared, quiet, transports, cache_dir, command, forgive_unknown)
+        _to_its_end(directory, work)
     return result_of(directory)
 
 

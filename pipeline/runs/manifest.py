@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from pipeline.config import RunConfig
-from pipeline.models.budget import Spent
 from pipeline.runs.directory import RunDirectory, write_atomically
 
 __all__ = ["Manifest", "State", "now"]
@@ -41,21 +40,6 @@ class Manifest:
         self._directory = directory
         self.values: dict[str, Any] = directory.manifest()
 
-    @property
-    def prior_spend(self) -> Spent:
-        """What earlier sessions may have spent beyond what is logged: calls of workers that died, cut-off attempts."""
-        return Spent(**(self.values.get("prior_spend") or {}))
-
-    def remember_possible(self, spent: Spent) -> None:
-        """Add what this session's attempts without a reply may have cost: no log line tells a later session of it."""
-        prior = self.prior_spend
-        if spent.possible_calls:
-            self.values["prior_spend"] = {
-                "calls": prior.calls + spent.possible_calls,
-                "tokens": prior.tokens + spent.possible_tokens,
-                "usd": prior.usd + spent.possible_usd,
-            }
-
     def start(self, config: RunConfig, facts: Mapping[str, Any]) -> None:
         """Say what runs; the time of the first start is kept when a run is carried on."""
         self.values = {
@@ -73,9 +57,9 @@ class Manifest:
             "seed": config.seed,
             **facts,
             "negotiated": self.values.get("negotiated") or {},
-            "prior_spend": self.values.get("prior_spend") or {},
             "calls": self.values.get("calls") or {},
             "cost_usd": self.values.get("cost_usd"),
+            "cost_upper_bound": self.values.get("cost_upper_bound") or {},
         }
         self.save()
 

@@ -16,7 +16,16 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price
 from pipeline.runs.directory import RunDirectory
 
-__all__ = ["Prepared", "check_ready", "default_config", "prepare", "resolve_config", "run_prompts", "save_prompts"]
+__all__ = [
+    "Prepared",
+    "check_ready",
+    "default_config",
+    "prepare",
+    "resolve_config",
+    "run_prompts",
+    "save_prompts",
+    "with_settings",
+]
 
 
 def default_config() -> RunConfig:
@@ -74,6 +83,35 @@ def _with_given_targets(config: RunConfig) -> RunConfig:
         )
     targets = config.roles.targets or responders
     return config.model_copy(update={"roles": config.roles.model_copy(update={"targets": targets})})
+
+
+_SETTINGS = ("attempt_timeout_s", "call_deadline_s", "max_attempts", "drain_s", "stage_failure_limit")
+_MODEL_SETTINGS = ("max_concurrency", "rpm", "tpm")
+
+
+def with_settings(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
+    """The configuration with what may change in the middle of a run: it is in no request and in no table.
+
+    Args:
+        config: the run's.
+        settings: ``attempt_timeout_s``, …, or ``models.NAME.max_concurrency``, ``.rpm``, ``.tpm`` → value.
+
+    Raises:
+        ConfigError: another key, an entry that is not there, or a value that it does not take.
+    """
+    values = config.canonical()
+    for key, value in settings.items():
+        first, _, rest = key.partition(".")
+        name, _, last = rest.rpartition(".")
+        if key in _SETTINGS:
+            values[key] = value
+        elif first == "models" and last in _MODEL_SETTINGS and name in config.model_entries:
+            entry = values["models"].setdefault(name, {"model": name})
+            entry[last] = value
+        else:
+            models = ", ".join(f"models.{name}.{{{','.join(_MODEL_SETTINGS)}}}" for name in config.model_entries)
+            raise ConfigError(f"--set {key}: only {', '.join(_SETTINGS)}, {models} can change while a run is under way")
+    return parse_config(values, source="--set") if settings else config
 
 
 @dataclass(frozen=True, slots=True)

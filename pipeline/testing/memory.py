@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pipeline.models.cache import ReplyCache
+from pipeline.models.cache import ReplyCache, Sql
 from pipeline.models.entries import Entry
 
 __all__ = ["MemoryCache"]
+
+T = TypeVar("T")
 
 
 class MemoryCache(ReplyCache):
@@ -19,6 +22,11 @@ class MemoryCache(ReplyCache):
         self.directory = Path("memory")
         self._entries: dict[str, Entry] = {}
         self._notes: dict[str, dict[str, Any]] = {}
+        self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+
+    @property
+    def holders(self) -> None:
+        """No other process sees this cache."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -34,9 +42,17 @@ class MemoryCache(ReplyCache):
         """The entry of a request key, or None."""
         return self._entries.get(key)
 
-    def add_many(self, entries: Sequence[Entry]) -> list[bool]:
-        """Keep entries; False for those whose key was there before."""
-        return [self._entries.setdefault(entry.key, entry) is entry for entry in entries]
+    def put(self, entry: Entry) -> bool:
+        """Keep an entry; False if its key was there before."""
+        return self._entries.setdefault(entry.key, entry) is entry
+
+    def transact(self, work: Callable[[Sql], T]) -> T:
+        """What ``work`` returns; the gateway's journal is the only writer."""
+        return work(self._database.execute)
+
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement that only reads."""
+        return self._database.execute(statement, values).fetchall()
 
     def note(self, name: str) -> dict[str, Any] | None:
         """A small document kept beside the entries, or None."""

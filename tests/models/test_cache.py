@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pipeline.errors import DataError
 from pipeline.models import ReplyCache
 from pipeline.models.cache import CacheWriteError
-from pipeline.models.cache_writer import CacheWriter
 from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_from_json, entry_to_json
 from pipeline.models.identity import request_key
+from pipeline.models.journal import Journal
 from pipeline.models.types import Reply, Request, Usage
 
 
@@ -166,7 +166,7 @@ def test_untrusted_json_is_checked_field_by_field(change: object) -> None:
 
 async def test_a_locked_database_is_an_error_and_not_a_lost_reply(tmp_path: Path) -> None:
     with ReplyCache(tmp_path, timeout_s=0.2) as cache:
-        writer = CacheWriter(cache)
+        writer = Journal(cache)
         assert await writer.add(make_entry(1))
         holder = sqlite3.connect(tmp_path / "cache.db", isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
@@ -181,7 +181,7 @@ async def test_a_locked_database_is_an_error_and_not_a_lost_reply(tmp_path: Path
 
 async def test_the_event_loop_runs_on_while_the_database_is_locked(tmp_path: Path) -> None:
     with ReplyCache(tmp_path, timeout_s=5) as cache:
-        writer = CacheWriter(cache)
+        writer = Journal(cache)
         await writer.add(make_entry(1))
         holder = sqlite3.connect(tmp_path / "cache.db", isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
@@ -200,7 +200,7 @@ async def test_the_event_loop_runs_on_while_the_database_is_locked(tmp_path: Pat
 
 async def test_a_caller_that_goes_away_does_not_take_the_batch_with_it(tmp_path: Path) -> None:
     with ReplyCache(tmp_path) as cache:
-        writer = CacheWriter(cache)
+        writer = Journal(cache)
         tasks = [asyncio.create_task(writer.add(make_entry(i))) for i in range(20)]
         await asyncio.sleep(0)
         tasks[0].cancel()

@@ -14,7 +14,6 @@ from fault_server import FaultServer
 
 from pipeline.errors import ConfigError
 from pipeline.models import Budget, ModelSpec, RunStopped, Spent
-from pipeline.models.entries import Entry
 from pipeline.models.types import Answered, CallLabel, Failed, Price
 
 Open = Callable[..., Any]
@@ -232,15 +231,16 @@ async def test_a_reply_stored_before_its_call_has_ended_is_first_of_all_that_cal
 ) -> None:
     stored, may_end = asyncio.Event(), asyncio.Event()
     async with open_desk() as desk:
-        add = desk.gateway._writer.add
+        do = desk.gateway._journal.do
 
-        async def add_then_wait(entry: Entry) -> bool:
-            added = await add(entry)
-            stored.set()
-            await may_end.wait()
-            return added
+        async def do_then_wait(change: Any) -> Any:
+            done = await do(change)
+            if len(desk.cache):
+                stored.set()
+                await may_end.wait()
+            return done
 
-        monkeypatch.setattr(desk.gateway._writer, "add", add_then_wait)
+        monkeypatch.setattr(desk.gateway._journal, "do", do_then_wait)
         first = asyncio.create_task(desk.ask("x"))
         await stored.wait()
         second = asyncio.create_task(desk.ask("x"))

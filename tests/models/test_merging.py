@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import Entry
 from pipeline.models.identity import request_key
-from pipeline.models.merging import LayeredCache, MergeReport, encoded_after, merge_cache, merge_encoded
+from pipeline.models.merging import MergeReport, encoded_after, merge_cache, merge_encoded
 from pipeline.models.types import Reply, Request, Usage
 
 
@@ -67,13 +67,3 @@ def test_pages_go_on_where_they_ended_and_notes_are_carried_over_once(tmp_path: 
         merged.set_note("negotiated m", {"rung": "json_schema"})
         merge_cache(source, merged)
         assert merged.note("negotiated m") == {"rung": "json_schema"}
-
-
-def test_a_layered_cache_reads_below_and_writes_above(tmp_path: Path) -> None:
-    below = ReplyCache(filled(tmp_path / "below", range(2)))
-    with LayeredCache(tmp_path / "own", [below]) as cache:
-        assert entry(1).key in cache
-        assert entry(5).key not in cache
-        cache.add(entry(5))
-        assert entry(5).key in cache
-        assert len(below) == 2

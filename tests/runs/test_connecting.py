@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import socket
 import sys
-from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,10 +16,7 @@ from pipeline import dask_client
 from pipeline.dask_client import scheduler_client
 from pipeline.errors import InputError
 from pipeline.models.spec import ModelSpec
-from pipeline.runs.call_log import CallLog
 from pipeline.runs.connecting import check_workers, connected
-from pipeline.runs.leases import divided_specs
-from pipeline.runs.worker_progress import WorkersProgress
 
 WHERE = [f"tcp://10.0.0.{k}:4000" for k in range(5)]
 
@@ -58,9 +53,9 @@ def test_a_missing_key_is_named_and_a_present_one_is_not_sent(monkeypatch: pytes
     client = FakeClient()
     monkeypatch.delenv("TEAM_KEY", raising=False)
     with pytest.raises(InputError, match=r"models\.gpt: .*TEAM_KEY is not set \(Dask workers .*never sent"):
-        check_workers(client, divided_specs(specs, 1, 0))
+        check_workers(client, specs)
     monkeypatch.setenv("TEAM_KEY", "sk-of-the-worker")
-    check_workers(client, divided_specs(specs, 1, 0))
+    check_workers(client, specs)
     assert client.sent
     assert not any(b"sk-of" in sent for sent in client.sent)
 
@@ -93,21 +88,3 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         pass
     with pytest.raises(InputError, match=r"pip install 'auxeval\[dask\]'"), connected(None, 2):
         pass
-
-
-def test_progress_adds_the_workers_up(tmp_path: Path) -> None:
-    status = {"in_flight": 3, "waiting": 1, "retrying": 1, "reasons": {"server 500": 1}, "paused_s": {"gpt": 2.0}}
-    statuses: dict[int, Any] = {0: status, 1: {**status, "paused_s": {"gpt": 9.0}}, 2: None}
-    with CallLog(tmp_path / "calls.jsonl") as log:
-        out = io.StringIO()
-        progress = WorkersProgress(log, {"answer": 40}, statuses, Counter({0: 7, 1: 5, 2: 9}), stream=out)
-        line = progress.line()
-        with progress:
-            progress._shown -= 60.0
-            progress.show()
-            progress.show()
-    assert "6 in flight" in line
-    assert "2 retrying (2 server 500)" in line
-    assert "gpt paused 9 s" in line
-    assert line.endswith("2 workers: 7+5+9")
-    assert out.getvalue().count("workers: 7+5+9") == 1

@@ -95,7 +95,7 @@ def tables_of(path: Path) -> dict[str, bytes]:
 
 
 def verified(cache: Path) -> int:
-    """Entries of the merged cache, every one of them whole."""
+    """Entries of the cache, every one of them whole."""
     with ReplyCache(cache) as opened:
         report = opened.verify()
         assert report.ok
@@ -126,17 +126,15 @@ def when(condition: Callable[[], bool], act: Callable[[], None]) -> Iterator[Non
         watcher.join()
 
 
-def test_tables_are_those_of_one_process_over_the_merged_cache(
-    cluster: Any, server: FaultServer, tmp_path: Path
-) -> None:
+def test_tables_are_those_of_one_process_over_one_cache(cluster: Any, server: FaultServer, tmp_path: Path) -> None:
     config = small(server.url)
-    result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+    result = run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
     asked = server.seen.requests
     assert result.state == "done"
     assert verified(tmp_path / "cache") == asked == result.manifest["calls"]["answered"]
-    assert result.manifest["distributed"]["shards"] == WORKERS
+    assert result.manifest["distributed"]["workers"] == WORKERS
     alone = run(config, run_id="alone", **options(tmp_path))
-    again = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+    again = run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
     assert server.seen.requests == asked
     assert verified(tmp_path / "cache") == asked
     assert tables_of(result.path) == tables_of(alone.path) == tables_of(again.path)
@@ -154,7 +152,7 @@ def test_simulated_models_with_examples_answer_as_in_one_process(cluster: Any, t
         "design": {"labeled": 8, "draws": 2, "tau": {"variant": "in_context"}},
         "estimate": ["naive", "one_step"],
     }
-    result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+    result = run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
     alone = run(config, run_id="d", **options(tmp_path / "one"))
     answered = verified(tmp_path / "cache")
     assert result.manifest["calls"]["answered"] == alone.manifest["calls"]["answered"] == answered
@@ -162,23 +160,20 @@ def test_simulated_models_with_examples_answer_as_in_one_process(cluster: Any, t
     assert (result.path / "estimates.json").read_bytes() == (alone.path / "estimates.json").read_bytes()
 
 
-def test_a_killed_worker_costs_its_calls_in_flight_and_its_lease_comes_back(cluster: Any, tmp_path: Path) -> None:
+def test_a_killed_worker_costs_its_calls_in_flight(cluster: Any, tmp_path: Path) -> None:
     with FaultServer(latency_s=0.02) as server:
         config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
         needed = sum(planned_calls(prepare(resolve_config(config))).values())
-        # One slot of each entry: what a worker can have in the air, answered and not yet stored. A few replies need a
-        # repair; a lease that was lost would be missed all the same.
-        most, repairs = ENTRIES, 8
-        config["budget"] = {"calls": needed + most + repairs}
+        most = ENTRIES * WORKERS  # what can be in the air
+        config["budget"] = {"calls": needed + most + 8}  # a few replies need a repair
         victim = next(iter(cluster.run(os.getpid).values()))
         with when(lambda: server.seen.answered >= needed // 3, lambda: os.kill(victim, signal.SIGKILL)):
-            result = run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
-        assert result.manifest["distributed"]["workers_lost"] == 1
+            result = run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
         stored = verified(tmp_path / "cache")
         assert stored == result.manifest["calls"]["answered"]
         assert stored <= server.seen.requests <= stored + most
-        possible = result.manifest["distributed"]["possibly_charged"]["calls"]
-        assert server.seen.answered - stored <= possible <= most
+        possible = result.manifest["cost_upper_bound"].get("calls", 0)
+        assert server.seen.requests - stored <= possible <= most
         asked = server.seen.requests
         alone = run({**config, "budget": {}}, run_id="alone", **options(tmp_path))
         assert server.seen.requests == asked
@@ -189,7 +184,7 @@ def test_a_killed_worker_costs_its_calls_in_flight_and_its_lease_comes_back(clus
 def test_no_budget_is_passed_in_sum(bound: dict[str, float], cluster: Any, server: FaultServer, tmp_path: Path) -> None:
     config = small(server.url, budget=bound)
     with pytest.raises(StoppedEarly, match=f"budget\\.{next(iter(bound))}"):
-        run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+        run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
     seen = server.seen
     spent = {
         "calls": seen.requests,
@@ -207,7 +202,7 @@ def test_slots_and_rates_are_never_passed_in_sum(cluster: Any, tmp_path: Path) -
         config = small(server.url, concurrency=4)
         for name in ("aux", "gpt"):
             config["models"][name]["rpm"] = 300
-        run_distributed(config, client=cluster, run_id="d", gather_s=0.2, **options(tmp_path))
+        run_distributed(config, client=cluster, run_id="d", **options(tmp_path))
         assert server.seen.peak_in_flight <= 4 * ENTRIES
         models = [body["model"] for body in server.bodies]
     for name in ("aux", "gpt"):
@@ -216,7 +211,7 @@ def test_slots_and_rates_are_never_passed_in_sum(cluster: Any, tmp_path: Path) -
         for first in range(len(arrivals)):
             for seconds in (0.5, 1.0, 2.0):
                 held = bisect_left(arrivals, arrivals[first] + seconds) - first
-                # Each worker's first request is not paced by the others'; haste on the way is worth one more.
+                # Paced in one process; what is hasty on its way through a worker is worth a few more.
                 assert held <= 300 * seconds / 60 + 2 * WORKERS
 
 
@@ -229,8 +224,15 @@ run_distributed(config, client=address, run_id="d", runs_dir=folder / "runs", ca
 """
 
 
-def test_a_killed_client_leaves_nothing_to_pay_twice(dask: Cluster, tmp_path: Path) -> None:
-    """Its workers stop by themselves; resuming in one process waits for them and merges what they stored."""
+def assert_all_is_counted(result: Any, server: FaultServer, stored: int) -> None:
+    """Every reply asked for once, but for those in flight when something died, which the ledger still counts."""
+    assert stored == result.manifest["calls"]["answered"]
+    assert stored <= server.seen.requests <= stored + ENTRIES * WORKERS
+    assert result.manifest["cost_upper_bound"].get("calls", 0) >= server.seen.requests - stored
+
+
+def test_a_killed_client_costs_its_calls_in_flight(dask: Cluster, tmp_path: Path) -> None:
+    """They count as possibly charged from then on; all else is stored and asked once."""
     with FaultServer(latency_s=0.05) as server:
         config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
         arguments = [str(dask.file), json.dumps(config), str(tmp_path)]
@@ -243,8 +245,7 @@ def test_a_killed_client_leaves_nothing_to_pay_twice(dask: Cluster, tmp_path: Pa
             client.kill()
             client.wait()
         result = resume(tmp_path / "runs" / "d", cache_dir=tmp_path / "cache")
-        assert verified(tmp_path / "cache") == server.seen.requests == result.manifest["calls"]["answered"]
-        assert not any((tmp_path / "workers").iterdir())
+        assert_all_is_counted(result, server, verified(tmp_path / "cache"))
 
 
 def test_ctrl_c_stops_local_workers_in_order(server: FaultServer, tmp_path: Path) -> None:
@@ -299,6 +300,6 @@ def test_a_lost_scheduler_stops_everything_and_the_run_carries_on(
             when(lambda: server.seen.answered >= 20, dask.scheduler.kill),
             pytest.raises(StoppedEarly, match="scheduler was lost"),
         ):
-            run_distributed(config, client=str(dask.file), run_id="d", gather_s=0.2, **options(tmp_path))
+            run_distributed(config, client=str(dask.file), run_id="d", **options(tmp_path))
         result = resume(tmp_path / "runs" / "d", cache_dir=tmp_path / "cache")
-        assert verified(tmp_path / "cache") == server.seen.requests == result.manifest["calls"]["answered"]
+        assert_all_is_counted(result, server, verified(tmp_path / "cache"))

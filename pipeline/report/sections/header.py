@@ -73,6 +73,12 @@ def _cost(run: RunFolder) -> str:
     unknown = sum(int(entry.get("cost_unknown") or 0) for entry in stages)
     cost = float(run.manifest.get("cost_usd") or 0.0)
     known = "none (simulated)" if run.simulated and cost == 0.0 else f"${cost:.4f}"
+    bound = run.manifest.get("cost_upper_bound") or {}
+    if bound:
+        known += (
+            f", of which ${float(bound['usd']):.4f} is an upper bound: {bound['calls']:,} attempts without a reply or"
+            " without usage count at the most that they may have cost"
+        )
     return f"{known} + {unknown:,} calls of unknown price" if unknown else known
 
 
