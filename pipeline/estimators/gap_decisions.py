@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,6 +85,7 @@ def fit_gap(
     target: Target = "pool",
     rng: np.random.Generator | int | None = None,
     sampling: Sampling | None = None,
+    adapt: Literal["average", "curved"] = "average",
 ) -> FittedGap:
     """The adaptive LACE mean of Y_a − Y_b over a pool, as something that can be decided on.
 
@@ -103,10 +104,13 @@ def fit_gap(
         target: "pool" or "population".
         rng: seed of the candidates' folds.
         sampling: how the labels were drawn (strata, rounds), in place of ``inclusion_probabilities``.
+        adapt: the averaging rule, as in :func:`lace_mean`.
 
     Raises:
         ValueError: shapes that do not fit, non-finite signals, fewer than 2 labels.
     """
+    if adapt not in ("average", "curved"):
+        raise ValueError(f"adapt must be 'average' or 'curved', got {adapt!r}")
     values = check_signals(signals)
     rows = len(values)
     outcome, mask = check_outcome(difference, labeled, rows)
@@ -116,7 +120,7 @@ def fit_gap(
     inclusion = check_probabilities(inclusion_probabilities, rows)
     draw = resolve_draw(sampling, mask, clusters, inclusion)
     ready = signals if isinstance(signals, PreparedSignals) else values
-    fit = averaged_fit(ready, outcome, mask, draw, None, rng)
+    fit = averaged_fit(ready, outcome, mask, draw, None, rng, curved=adapt == "curved")
     y = outcome[mask]
     spread = spread_of(fit, y, target)
     named = clusters if clusters is not None else np.arange(rows) if items is None else items

@@ -183,8 +183,12 @@ def fit_profile(
     empty: Literal["pooled"] | None = None,
     binary: bool | None = None,
     keep_influence: bool = False,
+    curved: bool = False,
 ) -> FittedProfile:
-    """The rule asked for, on checked input; ``binary=False`` keeps a difference from being read as a share."""
+    """The rule asked for, on checked input; ``binary=False`` keeps a difference from being read as a share.
+
+    ``curved`` lets ``adapt="curved"`` in, which is for gaps.
+    """
     if adapt is None:
         if learner is not None:
             raise ValueError("learner needs adapt='average'")
@@ -192,15 +196,20 @@ def fit_profile(
             problem, ridge, coefficient_locality, standardize, coefficients,
             rng=rng, empty=empty, binary=binary, keep_influence=keep_influence,
         )  # fmt: skip
-    if adapt != "average":
+    if adapt == "curved" and not curved:
+        raise ValueError("adapt='curved' is for means and gaps; a profile takes adapt='average'")
+    if adapt not in ("average", "curved"):
         raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
     if ridge is not DEFAULT_RIDGE or coefficient_locality is not None or coefficients is not None:
-        raise ValueError("adapt='average' chooses its own ridge, coefficient_locality and coefficients; leave them out")
+        raise ValueError(
+            f"adapt={adapt!r} chooses its own ridge, coefficient_locality and coefficients; leave them out"
+        )
     from pipeline.estimators.lace_adaptive import adaptive_profile
 
     return adaptive_profile(
-        problem, learner=learner, rng=rng, empty=empty, binary=binary, keep_influence=keep_influence
-    )
+        problem, learner=learner, rng=rng, empty=empty, binary=binary, keep_influence=keep_influence,
+        curved=adapt == "curved",
+    )  # fmt: skip
 
 
 def check_options(target: str, interval: str, empty: str | None, ridge: float | str) -> None:

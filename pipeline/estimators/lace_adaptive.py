@@ -50,9 +50,10 @@ def adaptive_profile(
     empty: Literal["pooled"] | None,
     binary: bool | None = None,
     keep_influence: bool = False,
-    method: str = "lace_average",
+    curved: bool = False,
 ) -> FittedProfile:
-    """The adaptive profile of checked input; see ``lace_profile``."""
+    """The adaptive profile of checked input; see ``lace_profile``; ``curved`` adds regressions on squares."""
+    method = "lace_curved" if curved else "lace_average"
     if learner not in (None, "logistic"):
         raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
     if problem.labeled.all():  # nothing is left to predict: every rule is the plain local mean
@@ -69,15 +70,17 @@ def adaptive_profile(
     if learner == "logistic" and not is_binary(sample.y):
         raise ValueError("learner='logistic' needs outcomes that are all 0 or 1")
     guess, predictors, fold = cross_fit(pool, own, sample, rng) if learner else no_guess(sample)
-    count = problem.signals.shape[1]
+    width = (4 if curved else 2) * problem.signals.shape[1]
 
     def columns(chunk: slice) -> FloatArray:
         both = pool.scales(chunk)
         predicted = (predictor.over_pool(part) for predictor, part in zip(predictors, both, strict=False))
-        return np.concatenate([*both, *predicted], axis=1)
+        squares = pool.curves.squares(np.stack(both)) if curved else ()
+        return np.concatenate([*both, *squares, *predicted], axis=1)
 
-    pooled, square = profile_means(axis, columns, 2 * count + sum(len(entry.middle) for entry in predictors))
-    labels = adaptive_labels(axis, sample, own, guess)
+    pooled, square = profile_means(axis, columns, width + sum(len(entry.middle) for entry in predictors))
+    squared = tuple(pool.curves.squares(np.stack(own))) if curved else ()
+    labels = adaptive_labels(axis, sample, (*own, *squared), guess)
     left_out = left_out_errors(labels)
     widths = (1.0,) if axis.categorical else (1.0, 2.0, 4.0)
     parts, omegas, influence = [], [], []
@@ -85,8 +88,8 @@ def adaptive_profile(
         weights = label_weights(axis, sample, axis.points[block])
         local = (weights, *(label_weights(axis, sample, axis.points[block], width) for width in widths[1:]))
         means = pooled[block]
-        guess_mean = _guess_means(means[:, 2 * count :], weights, fold, len(predictors))
-        points = PointWeights(weights, local, (means[:, :count], means[:, count : 2 * count]), guess_mean)
+        guess_mean = _guess_means(means[:, width:], weights, fold, len(predictors))
+        points = PointWeights(weights, local, _by_source(means[:, :width], curved), guess_mean)
         fit = average_at_points(labels, left_out, points)
         parts.append(summarise_average(sample, points.weights, fit, left_out))
         omegas.append(fit.weight)
@@ -95,11 +98,18 @@ def adaptive_profile(
     summary = join_summaries(parts)
     facts: dict[str, Any] = {"label_draw_p": problem.draw_p, "learner": learner, "locality": axis.names}
     if empty == "pooled":
-        summary, facts["synthetic"] = _synthetic(summary, labels, left_out, pooled[:, : 2 * count], square, sample)
+        summary, facts["synthetic"] = _synthetic(summary, labels, left_out, pooled[:, :width], square, sample)
     share = is_binary(sample.y) if binary is None else binary
     omega = np.concatenate(omegas, axis=1)
     kept = np.concatenate(influence) if keep_influence else None
     return finish(axis.at, summary, sample, omega, left_out, square, share, method, facts, kept)
+
+
+def _by_source(columns: FloatArray, curved: bool) -> tuple[FloatArray, ...]:
+    """Values and ranks, and in the curved rule each with its squares, from columns side by side."""
+    values, ranks, *squares = np.split(columns, 4 if curved else 2, axis=1)
+    together = zip((values, ranks), squares, strict=False)
+    return values, ranks, *(np.concatenate(pair, axis=1) for pair in together)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +168,10 @@ def cross_fit(
 
 
 def adaptive_labels(
-    axis: ProfileAxis, sample: LabeledSample, own: tuple[FloatArray, FloatArray], guess: FloatArray
+    axis: ProfileAxis, sample: LabeledSample, own: tuple[FloatArray, ...], guess: FloatArray
 ) -> AdaptiveLabels:
-    """The labeled items with their own neighbourhoods and reference points."""
-    count = own[0].shape[1]
+    """The labeled items with their own neighbourhoods and reference points; ``own`` with squares makes it curved."""
+    width, curved = len(own) * own[0].shape[1], len(own) > 2
     columns = np.concatenate([sample.y[:, None], *own, guess.T], axis=1)
     around = own_means(axis, sample, columns)
     gaps = columns - around.columns
@@ -172,15 +182,15 @@ def adaptive_labels(
     shares = np.ones(len(sample.y)) if sample.inclusion is None else 1.0 / sample.inclusion
     return AdaptiveLabels(
         y=sample.y,
-        own=own,
+        own=_by_source(columns[:, 1 : 1 + width], curved),
         shares=shares / shares.sum(),
         own_weight=around.weight,
         y_gap=gaps[:, 0],
-        own_gap=(gaps[:, 1 : 1 + count], gaps[:, 1 + count : 1 + 2 * count]),
+        own_gap=_by_source(gaps[:, 1 : 1 + width], curved),
         nearest=nearest_reference(axis, sample.z, references),
         reference_weights=tuple(label_weights(axis, sample, references, width) for width in widths),
         guess=guess,
-        guess_gap=gaps[:, 1 + 2 * count :].T,
+        guess_gap=gaps[:, 1 + width :].T,
     )
 
 
@@ -272,13 +282,12 @@ def _synthetic(
     empty = (summary.n_effective <= 0.0) & np.isfinite(square)
     if not empty.any():
         return summary, [False] * len(empty)
-    count = labels.own[0].shape[1]
     means = pool_mean[empty]
     weights = np.broadcast_to(labels.shares, (len(means), len(labels.y)))
     points = PointWeights(
         weights,
         (weights,) * len(labels.reference_weights),
-        (means[:, :count], means[:, count:]),
+        _by_source(means, len(labels.own) > 2),
         np.zeros((len(labels.guess), len(means))),
     )
     flat = replace(labels, guess=np.zeros_like(labels.guess))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators.folds import balanced_folds
+from pipeline.estimators.lace_curved import curved_candidates
 from pipeline.estimators.lace_pool import row_chunks
 from pipeline.estimators.lace_rules import (
+    CURVED_SOURCES,
     RIDGES,
     SOURCES,
+    MeanCandidates,
     average_weights,
+    candidate_labels,
+    curved_log_prior,
     effective_labels,
     heaviest,
     log_error,
@@ -30,17 +34,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 _SINGLE_RIDGE = 0.1
 _LOGISTIC_C = (1.0, 0.1)
 _POWER = 0.7
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Candidates:
-    """Some candidates: names, θ (c,), and their c, e, H (c, n)."""
-
-    labels: tuple[dict[str, Any], ...]
-    value: FloatArray
-    linear: FloatArray
-    error: FloatArray
-    leverage: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +65,8 @@ def adaptive_mean(
     learner: Literal["logistic"] | None,
     rng: np.random.Generator | int | None,
     clusters: NDArray[Any] | None = None,
+    *,
+    curved: bool = False,
 ) -> AdaptiveMean:
     """Candidates weighted by (Σe²)^(−0.7·n_e/2).
 
@@ -81,6 +76,7 @@ def adaptive_mean(
         learner: "logistic" adds cross-fitted logistic candidates where y is binary.
         rng: seed of their folds; None means folds fixed by the data.
         clusters: (n,) cluster codes: folds then keep clusters whole.
+        curved: adds the candidates of ``curved_candidates``, of less prior weight where labels are few.
     """
     pool = prepared(signals)
     naive = float(y[0]) if y.min() == y.max() else float(shares @ y)  # equal labels leave no rounding residue
@@ -90,23 +86,34 @@ def adaptive_mean(
     own = np.stack(pool.scales(np.flatnonzero(labeled)))
     one = shares[None, :]
     groups = [
-        _Candidates(_labels("none", ("none",), (None,)), np.array([naive]), one, naive_error[None, :], most[None, :])
+        MeanCandidates(
+            candidate_labels("none", ("none",), (None,)), np.array([naive]), one, naive_error[None, :], most[None, :]
+        )
     ]
     count = own.shape[2]
     if count:
         groups += [_all_signals(own, centred, naive, shares), _single_signals(own, centred, naive, shares)]
+    straight = len(groups)
+    if count and curved:
+        squares = pool.curves.squares(own)
+        groups += [
+            _all_signals(np.concatenate([own, squares], axis=2), centred, naive, shares, CURVED_SOURCES),
+            *curved_candidates(pool.curves, own[1], squares[1], centred, naive, shares),
+        ]
+    curves = len(groups)
     if learner == "logistic" and count and np.all((y == 0.0) | (y == 1.0)):
         fold = _folds(y, own[0], rng, clusters)
         groups.append(_logistic(pool, own, y, fold, centred, naive, shares))
-    return _average(groups, naive, naive_error, shares)
+    prior = np.zeros(sum(len(group.value) for group in groups))
+    first = sum(len(group.value) for group in groups[:straight])
+    last = sum(len(group.value) for group in groups[:curves])
+    prior[first:last] = curved_log_prior(shares)
+    return _average(groups, prior, naive, naive_error, shares)
 
 
-@lru_cache(maxsize=64)
-def _labels(source: str, signals: tuple[str, ...], ridges: tuple[float | None, ...]) -> tuple[dict[str, Any], ...]:
-    return tuple({"source": source, "signals": name, "ridge": ridge} for name in signals for ridge in ridges)
-
-
-def _all_signals(own: FloatArray, centred: FloatArray, naive: float, shares: FloatArray) -> _Candidates:
+def _all_signals(
+    own: FloatArray, centred: FloatArray, naive: float, shares: FloatArray, sources: tuple[str, ...] = SOURCES
+) -> MeanCandidates:
     """Ridge of Y on all signals over L, on both scales (2, n, K) and for all λ from one eigendecomposition each.
 
     Pool means are 0, so that S̄_L is the gap to the pool.
@@ -125,13 +132,13 @@ def _all_signals(own: FloatArray, centred: FloatArray, naive: float, shares: Flo
     error = (centred - slope @ rotated) / (1.0 - leverage)
     value = naive - (slope * shift).sum(axis=2)
     flat = (2 * len(RIDGES), -1)
-    return _Candidates(
-        _labels("ridge", SOURCES, RIDGES), value.ravel(), linear.reshape(flat), error.reshape(flat),
+    return MeanCandidates(
+        candidate_labels("ridge", sources, RIDGES), value.ravel(), linear.reshape(flat), error.reshape(flat),
         leverage.reshape(flat),
     )  # fmt: skip
 
 
-def _single_signals(own: FloatArray, centred: FloatArray, naive: float, shares: FloatArray) -> _Candidates:
+def _single_signals(own: FloatArray, centred: FloatArray, naive: float, shares: FloatArray) -> MeanCandidates:
     """The same for every column of both scales alone, with λ = 0.1."""
     columns = np.swapaxes(own, 1, 2).reshape(-1, own.shape[1])
     middle = columns @ shares
@@ -143,7 +150,9 @@ def _single_signals(own: FloatArray, centred: FloatArray, naive: float, shares: 
     linear = shares - weighted * (inverse * middle)[:, None]
     error = (centred - around * slope[:, None]) / (1.0 - leverage)
     names = tuple(f"{source} of signal {column}" for source in SOURCES for column in range(own.shape[2]))
-    return _Candidates(_labels("single", names, (_SINGLE_RIDGE,)), naive - slope * middle, linear, error, leverage)
+    return MeanCandidates(
+        candidate_labels("single", names, (_SINGLE_RIDGE,)), naive - slope * middle, linear, error, leverage
+    )
 
 
 def _folds(
@@ -165,7 +174,7 @@ def _logistic(
     centred: FloatArray,
     naive: float,
     shares: FloatArray,
-) -> _Candidates:
+) -> MeanCandidates:
     """Cross-fitted predictors on both scales, each centred on its own pool mean so that their intercepts cancel."""
     used, position = np.unique(fold, return_inverse=True)
     training = fold[None, :] != used[:, None]
@@ -183,13 +192,15 @@ def _logistic(
     error = (centred - guess + middle[:, None]) / (1.0 - most)
     same, leverage = np.broadcast_to(shares, guess.shape), np.broadcast_to(most, guess.shape)
     ridges = tuple(1.0 / C for C in _LOGISTIC_C)
-    return _Candidates(_labels("logistic", SOURCES, ridges), naive - middle, same, error, leverage)
+    return MeanCandidates(candidate_labels("logistic", SOURCES, ridges), naive - middle, same, error, leverage)
 
 
-def _average(groups: list[_Candidates], naive: float, naive_error: FloatArray, shares: FloatArray) -> AdaptiveMean:
+def _average(
+    groups: list[MeanCandidates], prior: FloatArray, naive: float, naive_error: FloatArray, shares: FloatArray
+) -> AdaptiveMean:
     error = np.concatenate([group.error for group in groups])
     power = _POWER * effective_labels(naive_error, shares) / 2.0
-    weights = average_weights(log_error(len(shares) * (error**2 @ shares)), power)
+    weights = average_weights(log_error(len(shares) * (error**2 @ shares)), power, prior)
     return AdaptiveMean(
         # About the plain mean, so that equal labels give exactly their value.
         value=naive + float(weights @ (np.concatenate([group.value for group in groups]) - naive)),

@@ -26,11 +26,13 @@ def averaged_fit(
     draw: LabelDraw,
     learner: Literal["logistic"] | None,
     rng: np.random.Generator | int | None,
+    *,
+    curved: bool = False,
 ) -> ScalarFit:
     """The adaptive mean with its influence values, before any interval; arguments are checked by the caller."""
     shares = draw.shares
     y = outcome[np.flatnonzero(mask)]
-    fit = adaptive_mean(y, mask, signals, shares, learner, rng, draw.clusters)
+    fit = adaptive_mean(y, mask, signals, shares, learner, rng, draw.clusters, curved=curved)
     value = fit.naive if len(y) == len(mask) else fit.value
     squares = (fit.linear * fit.error) ** 2
     count = 1.0 / float(shares @ shares)

@@ -8,7 +8,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators.lace_rules import RIDGES, SOURCES, average_weights, effective_labels, log_error
+from pipeline.estimators.lace_rules import (
+    CURVED_SOURCES,
+    RIDGES,
+    SOURCES,
+    average_weights,
+    curved_log_prior,
+    effective_labels,
+    log_error,
+)
 
 __all__ = ["AdaptiveLabels", "AveragedFit", "LeftOut", "PointWeights", "average_at_points", "left_out_errors"]
 
@@ -22,20 +30,21 @@ class AdaptiveLabels:
     """The labeled items as the rule sees them.
 
     Attributes:
-        y: (n,) outcomes; own: two (n, K) arrays, the signals and their ranks, standardised over the pool.
+        y: (n,) outcomes; own: (n, K) arrays, the signals and their ranks, standardised over the pool; in the curved
+            rule also (n, 2K) arrays of both with their squares, whose candidates are `total` alone.
         shares: (n,) label weights, 1/n when drawn with equal chances.
-        own_weight: (n,) w0_ii; y_gap, own_gap: y2 (n,) and s2, two (n, K) arrays: values minus own local means.
+        own_weight: (n,) w0_ii; y_gap, own_gap: y2 (n,) and s2, as ``own``: values minus own local means.
         nearest: (n,) reference point of each item.
         reference_weights: per locality width, (R, n) weights v at the reference points.
         guess: (F, n) centred out-of-fold predictions, one row per learner; guess_gap: the same minus own means.
     """
 
     y: FloatArray
-    own: tuple[FloatArray, FloatArray]
+    own: tuple[FloatArray, ...]
     shares: FloatArray
     own_weight: FloatArray
     y_gap: FloatArray
-    own_gap: tuple[FloatArray, FloatArray]
+    own_gap: tuple[FloatArray, ...]
     nearest: NDArray[np.intp]
     reference_weights: tuple[FloatArray, ...]
     guess: FloatArray
@@ -48,12 +57,13 @@ class PointWeights:
 
     Attributes:
         weights: (g, n) profile weights w; local: per locality width, (g, n) weights v.
-        pool_mean: two (g, K) arrays S̄_T; guess_mean: (F, g) Σ_i w_i times the pool profile of i's fold predictor.
+        pool_mean: (g, K) arrays S̄_T, as ``AdaptiveLabels.own``;
+        guess_mean: (F, g) Σ_i w_i times the pool profile of i's fold predictor.
     """
 
     weights: FloatArray
     local: tuple[FloatArray, ...]
-    pool_mean: tuple[FloatArray, FloatArray]
+    pool_mean: tuple[FloatArray, ...]
     guess_mean: FloatArray
 
 
@@ -109,12 +119,12 @@ def left_out_errors(labels: AdaptiveLabels) -> LeftOut:
     plain = np.minimum(labels.own_weight, 0.95)
     errors, leverages = [(labels.y_gap / (1.0 - plain))[None, :]], [plain[None, :]]
     names: list[dict[str, Any]] = [{"source": "none", "signals": "none", "ridge": None}]
-    for source, own, gap in zip(SOURCES, labels.own, labels.own_gap, strict=True):
+    for source, own, gap in zip((*SOURCES, *CURVED_SOURCES), labels.own, labels.own_gap, strict=False):
         if not own.shape[1]:
             continue
         total = _moments(labels.shares[None, :], own, labels.y)
         groups = [("total", total, np.zeros_like(labels.nearest), labels.shares)]
-        for position, weights in enumerate(labels.reference_weights):
+        for position, weights in enumerate(labels.reference_weights if source in SOURCES else ()):
             own_weight = weights[labels.nearest, np.arange(len(labels.y))]
             name = "local" if position == 0 else f"local x{2**position}"
             groups.append((name, _moments(weights, own, labels.y), labels.nearest, own_weight))
@@ -136,7 +146,11 @@ def left_out_errors(labels: AdaptiveLabels) -> LeftOut:
     error, leverage = np.concatenate(errors), np.concatenate(leverages)
     count = len(labels.shares)
     log_squares = log_error(count * (error**2 @ labels.shares))
-    return LeftOut(error, leverage, log_squares, effective_labels(error[0], labels.shares) / 2.0, names)
+    power = effective_labels(error[0], labels.shares) / 2.0
+    if power > 0.0:  # a prior weight, in terms of the criterion that is taken to the power
+        curved = np.array([name["signals"] in CURVED_SOURCES for name in names])
+        log_squares = log_squares - np.where(curved, curved_log_prior(labels.shares) / power, 0.0)
+    return LeftOut(error, leverage, log_squares, power, names)
 
 
 def average_at_points(labels: AdaptiveLabels, left_out: LeftOut, points: PointWeights) -> AveragedFit:
@@ -145,15 +159,16 @@ def average_at_points(labels: AdaptiveLabels, left_out: LeftOut, points: PointWe
     naive = weights @ labels.y
     values, linears = [naive[None, :]], [weights[None, :, :]]
     slopes = [np.zeros((1, len(naive), labels.own[0].shape[1]))]
-    for own, pool_mean in zip(labels.own, points.pool_mean, strict=True):
+    count = labels.own[0].shape[1]
+    for position, (own, pool_mean) in enumerate(zip(labels.own, points.pool_mean, strict=True)):
         if not own.shape[1]:
             continue
         shift = weights @ own - pool_mean
-        for local in (labels.shares[None, :], *points.local):
+        for local in (labels.shares[None, :], *(points.local if position < len(SOURCES) else ())):
             value, linear, slope = _candidate_block(_moments(local, own, labels.y), local, own, shift, naive, weights)
             values.append(value)
             linears.append(linear)
-            slopes.append(slope)
+            slopes.append(slope[:, :, :count])
     for guess, mean in zip(labels.guess, points.guess_mean, strict=True):
         values.append((naive - weights @ guess + mean)[None, :])
         linears.append(weights[None, :, :])

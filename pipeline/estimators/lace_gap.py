@@ -36,7 +36,7 @@ def lace_gap(
     ridge: float | Literal["cv"] = DEFAULT_RIDGE,
     coefficient_locality: Locality | Sequence[Locality] | None = None,
     standardize: bool = False,
-    adapt: Literal["average"] | None = None,
+    adapt: Literal["average", "curved"] | None = None,
     learner: Literal["logistic"] | None = None,
     rng: np.random.Generator | int | None = None,
     empty: Literal["pooled"] | None = None,
@@ -58,6 +58,7 @@ def lace_gap(
         labeled: (M,) booleans; None means where both outcomes are finite.
         at, locality, ridge, coefficient_locality, standardize, adapt, rng, empty, target, level,
             inclusion_probabilities, clusters: as in ``lace_profile``.
+            ``adapt="curved"`` adds regressions on the squares of both scales to the candidates of "average".
         learner: as in ``lace_profile``; a difference of right and wrong answers takes three values, so that
             "logistic" is refused unless every difference is 0 or 1.
         interval: "auto" or "t"; a difference has no Wilson interval.
@@ -83,7 +84,7 @@ def lace_gap(
     problem = pose_problem(z, first - second, features, rows, at, locality, inclusion_probabilities, clusters=clusters)
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize, adapt=adapt,
-        learner=learner, rng=rng, empty=empty, binary=False,
+        learner=learner, rng=rng, empty=empty, binary=False, curved=True,
     )  # fmt: skip
     fitted.facts["contrast"] = "a - b"
     profile = fitted.profile(target, interval, level)

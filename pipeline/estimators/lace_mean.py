@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from pipeline.estimators.validation import (
     check_outcome,
     check_probabilities,
     check_signals,
+    is_binary,
     warn_if_unscaled,
 )
 from pipeline.estimators.worth import jackknife_worth
@@ -38,7 +40,7 @@ def lace_mean(
     *,
     labeled: ArrayLike | None = None,
     ridge: float | Literal["cv"] = DEFAULT_RIDGE,
-    adapt: Literal["average"] | None = None,
+    adapt: Literal["average", "curved"] | None = None,
     learner: Literal["logistic"] | None = "logistic",
     rng: np.random.Generator | int | None = None,
     clusters: ArrayLike | None = None,
@@ -54,14 +56,15 @@ def lace_mean(
 
     With ``adapt=None`` β̂ is the ridge coefficient (Σ_SS + λI)⁻¹Σ_SY of the paper with one category;
     ``adapt="average"`` averages ridge, single-signal and logistic candidates by how well they predict left-out
-    labels, and is the rule to use on real data.
+    labels. ``adapt="curved"`` adds polynomials and quantile bins of every signal to them and gives right and wrong
+    answers the degrees of freedom of their plain mean: it is the rule to use on real data.
 
     Args:
         y: (M,) outcomes, NaN where not labeled; never read outside ``labeled``.
         signals: (M, K) or (M,) finite numbers, or ``prepare_signals`` of them.
         labeled: (M,) booleans; None means where ``y`` is finite.
         ridge: λ ≥ 0 on the scale of the signals, or "cv".
-        adapt: None or "average" (standardises the signals; takes no ridge).
+        adapt: None, "average" or "curved" (both standardise the signals and take no ridge).
         learner: "logistic" adds cross-fitted logistic candidates to the adaptive rule where y is binary.
         rng: seed of their folds; None means folds fixed by the data.
         clusters: (M,) labels of groups that were sampled together: the variance is then cluster-robust.
@@ -90,16 +93,19 @@ def lace_mean(
     draw = resolve_draw(sampling, mask, clusters, inclusion)
     if adapt is None:
         fit = _fixed_mean(values, outcome, mask, draw, ridge, standardize, rng)
-    elif adapt != "average":
-        raise ValueError(f"adapt must be None or 'average', got {adapt!r}")
+    elif adapt not in ("average", "curved"):
+        raise ValueError(f"adapt must be None, 'average' or 'curved', got {adapt!r}")
     elif ridge is not DEFAULT_RIDGE:
-        raise ValueError("adapt='average' chooses its own ridge; leave it out")
+        raise ValueError(f"adapt={adapt!r} chooses its own ridge; leave it out")
     else:
         if learner not in (None, "logistic"):
             raise ValueError(f"learner must be None or 'logistic', got {learner!r}")
         ready = signals if isinstance(signals, PreparedSignals) else values
-        fit = averaged_fit(ready, outcome, mask, draw, learner, rng)
-    method = "lace" if adapt is None else "lace_average"
+        fit = averaged_fit(ready, outcome, mask, draw, learner, rng, curved=adapt == "curved")
+        if adapt == "curved" and is_binary(outcome[mask]):
+            # In Wilson's form the fewer degrees of the errors made intervals wider than those of the labels alone.
+            fit = replace(fit, df=max(1.0 / float(draw.shares @ draw.shares) - 1.0, 1.0))
+    method = "lace" if adapt is None else f"lace_{adapt}"
     estimate = scalar_estimate(
         fit, outcome[np.flatnonzero(mask)], target, interval, level, method, wilson_form=adapt is not None
     )

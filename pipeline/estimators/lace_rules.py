@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,13 +11,58 @@ from numpy.typing import NDArray
 
 from pipeline.estimators.signals import PreparedSignals, prepare_signals
 
-__all__ = ["RIDGES", "SOURCES", "average_weights", "effective_labels", "heaviest", "prepared"]
+__all__ = [
+    "CURVED_SOURCES", "RIDGES", "SOURCES", "MeanCandidates", "average_weights", "candidate_labels", "curved_log_prior",
+    "effective_labels", "heaviest", "prepared", "ridge_blocks",
+]  # fmt: skip
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 SOURCES = ("values", "ranks")
+CURVED_SOURCES = ("values and squares", "ranks and squares")
+_FEW_LABELS, _CURVED_POWER = 30.0, 2.0
 _FLOOR = 1e-14  # of a sum of squared errors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanCandidates:
+    """Some candidates for a mean: names, θ (c,), and their c, e, H (c, n)."""
+
+    labels: tuple[dict[str, Any], ...]
+    value: FloatArray
+    linear: FloatArray
+    error: FloatArray
+    leverage: FloatArray
+
+
+@lru_cache(maxsize=64)
+def candidate_labels(
+    source: str, signals: tuple[str, ...], ridges: tuple[float | None, ...]
+) -> tuple[dict[str, Any], ...]:
+    """What the report calls them: every ridge of the first signals, then of the next."""
+    return tuple({"source": source, "signals": name, "ridge": ridge} for name in signals for ridge in ridges)
+
+
+def ridge_blocks(
+    blocks: FloatArray,
+    penalty: FloatArray,
+    centred: FloatArray,
+    naive: float,
+    shares: FloatArray,
+    labels: tuple[dict[str, Any], ...],
+) -> MeanCandidates:
+    """One ridge regression over L for each block of columns (B, n, p), whose pool means are 0, with λ (B,)."""
+    middle = shares @ blocks
+    around = blocks - middle[:, None, :]
+    weighted = np.swapaxes(around * shares[:, None], 1, 2)
+    gram = weighted @ around + penalty[:, None, None] * np.eye(blocks.shape[2])
+    smooth = np.linalg.solve(gram, np.swapaxes(around, 1, 2))
+    slope = smooth @ (shares * centred)
+    leverage = np.minimum(shares * (1.0 + np.einsum("bnp,bpn->bn", around, smooth)), 0.95)
+    linear = shares * (1.0 - (middle[:, None, :] @ smooth)[:, 0])
+    error = (centred - (around @ slope[:, :, None])[:, :, 0]) / (1.0 - leverage)
+    return MeanCandidates(labels, naive - np.vecdot(slope, middle), linear, error, leverage)
 
 
 def prepared(signals: FloatArray | PreparedSignals) -> PreparedSignals:
@@ -37,9 +84,14 @@ def effective_labels(errors: FloatArray, shares: FloatArray) -> float:
     return min(count, 2.0 * count / excess) if excess > 0.0 else count
 
 
-def average_weights(log_criterion: FloatArray, power: float) -> FloatArray:
-    """ω ∝ criterion^(−power) over the first axis, from logarithms."""
-    score = -power * log_criterion
+def curved_log_prior(shares: FloatArray) -> float:
+    """log (n/30)² below 30 labels, else 0: so few do not tell a curve from chance (n is 1/Σ share²)."""
+    return _CURVED_POWER * min(0.0, -float(np.log(_FEW_LABELS * float(shares @ shares))))
+
+
+def average_weights(log_criterion: FloatArray, power: float, log_prior: FloatArray | float = 0.0) -> FloatArray:
+    """ω ∝ prior·criterion^(−power) over the first axis, from logarithms."""
+    score = log_prior - power * log_criterion
     score -= score.max(axis=0, keepdims=True)
     weights = np.exp(score)
     return np.asarray(weights / weights.sum(axis=0, keepdims=True))

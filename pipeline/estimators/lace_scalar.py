@@ -173,8 +173,16 @@ def scalar_estimate(
         fit.value, variance**0.5, low, high, level, len(y), method, facts, target=target, pool_size=rows, df=df,
         interval=kind, outcome_variance=spread.outcome if several else math.nan, design_effect=spread.design_effect,
         naive_value=fit.naive, naive_se=spread.plain**0.5 if several else math.nan, verdict=verdict, binary=binary,
+        largest_share=_largest_share(fit) if several and not binary else None,
     )  # fmt: skip
     return with_worth(estimate, spread.log_ratio)
+
+
+def _largest_share(fit: ScalarFit) -> float | None:
+    """Share of the variance that one label, or one cluster of them, carries."""
+    squares = fit.draw.units(fit.draw.deviations(fit.influence)) ** 2
+    total = float(squares.sum())
+    return float(squares.max()) / total if total > 0.0 else None
 
 
 def _without_spread(y: FloatArray, binary: bool, exact: bool) -> str:

@@ -72,6 +72,7 @@ class Estimate:
         worth_low, worth_high: 95 % range of ``worth``; None below 30 labeled items.
         verdict: what the signals did: "help", "neutral", "hurt"; "" where there are none to judge.
         binary: whether every labeled outcome is 0 or 1.
+        largest_share: of ``se``², what the label that carries most of it carries, in (0, 1]; None where not told.
     """
 
     value: float
@@ -97,6 +98,17 @@ class Estimate:
     worth_high: float | None = None
     verdict: str = ""
     binary: bool = False
+    largest_share: float | None = None
+
+    @property
+    def heavy_tailed(self) -> bool:
+        """Whether one label carries so much of the variance that the interval covers less than it says.
+
+        Lognormal values and costs that are mostly zero are above .24·(10/n)^.25 in 95 % of samples of 10 to 200; their
+        intervals cover .82 to .91 at a nominal .95, and no interval of this kind repairs it.
+        """
+        share = self.largest_share
+        return share is not None and not self.binary and share > 0.24 * (10.0 / max(self.n, 1)) ** 0.25
 
     def __post_init__(self) -> None:
         if self.n_items < 0:

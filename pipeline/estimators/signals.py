@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PreparedSignals", "fill_missing_signals", "prepare_signals", "scale_of", "standardize_signals"]
+__all__ = ["Curves", "PreparedSignals", "fill_missing_signals", "prepare_signals", "scale_of", "standardize_signals"]
 
 from pipeline.estimators.floats import as_floats
 from pipeline.estimators.folds import mid_ranks
@@ -20,6 +22,39 @@ _CHUNK = 65_536  # rows whose deviations are squared at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """What the curved bases of the averaging rule need of a pool: each basis has pool mean 0.
+
+    Attributes:
+        square_mean, square_scale: (2, 1, K) of the squares of standardised values and of standardised ranks.
+        cube_mean, cube_scale: (K,) of the cubes of standardised ranks.
+        cuts: (3, K) standardised ranks that part the pool in four quantile bins.
+        bins: (4, K) share of the pool in each bin.
+    """
+
+    square_mean: FloatArray
+    square_scale: FloatArray
+    cube_mean: FloatArray
+    cube_scale: FloatArray
+    cuts: FloatArray
+    bins: FloatArray
+
+    def squares(self, both: FloatArray) -> FloatArray:
+        """Standardised squares (2, n, K) of some rows on both scales (2, n, K)."""
+        return np.asarray((both**2 - self.square_mean) / self.square_scale)
+
+    def cubes(self, ranks: FloatArray) -> FloatArray:
+        """Standardised cubes (n, K) of standardised ranks."""
+        return np.asarray((ranks**3 - self.cube_mean) / self.cube_scale)
+
+    def indicators(self, ranks: FloatArray) -> FloatArray:
+        """(K, n, 4): in which quantile bin a row lies, less the pool's share of the bin."""
+        code = (ranks >= self.cuts[:, None, :]).sum(axis=0)
+        return np.asarray((code[:, :, None] == np.arange(4)).swapaxes(0, 1) - self.bins.T[:, None, :])
+
+
+# Not slotted: the curves are kept once they are computed.
+@dataclass(frozen=True, eq=False)
 class PreparedSignals:
     """What the adaptive rules need of a pool's signals, computed once for any number of estimates on that pool.
 
@@ -40,6 +75,26 @@ class PreparedSignals:
     def scales(self, rows: slice | NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Some rows on both scales: standardised values and standardised ranks, (m, K) each."""
         return (self.signals[rows] - self.centre) / self.scale, self.ranks[rows]
+
+    @cached_property
+    def curves(self) -> Curves:
+        """Pool moments of the curved bases, in little memory beside the signals."""
+        count, rows = self.ranks.shape[1], len(self)
+        chunks = [slice(start, start + _CHUNK) for start in range(0, rows, _CHUNK)]
+        # Mid-ranks' spread is below (M² − 1)/12 where values are tied: the cuts are quartiles of the ranks' own range.
+        order = np.sort(self.ranks, axis=0)
+        cuts = order[[math.ceil(rows * part / 4.0) - 1 for part in (1, 2, 3)]] + 1e-9
+        square, fourth, bins = np.zeros((2, 2, 1, count)), np.zeros((2, count)), np.zeros((4, count))
+        for chunk in chunks:
+            squares = np.stack(self.scales(chunk)) ** 2
+            square[0] += squares.sum(axis=1, keepdims=True)
+            square[1] += (squares**2).sum(axis=1, keepdims=True)
+            cubes = squares[1] * self.ranks[chunk]
+            fourth += np.stack([cubes.sum(axis=0), (cubes**2).sum(axis=0)])
+            code = (self.ranks[chunk] >= cuts[:, None, :]).sum(axis=0)
+            bins += (code == np.arange(4)[:, None, None]).sum(axis=1)
+        scale_of_squares, scale_of_cubes = _spread(square / rows), _spread(fourth / rows)
+        return Curves(square[0] / rows, scale_of_squares, fourth[0] / rows, scale_of_cubes, cuts, bins / rows)
 
 
 def prepare_signals(signals: ArrayLike) -> PreparedSignals:
@@ -92,6 +147,12 @@ def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tupl
     values[missing] = np.broadcast_to(shift, values.shape)[missing]
     index = np.flatnonzero((share > 0.0) & (share >= min_share))
     return np.concatenate([values, missing[:, index].astype(np.float64)], axis=1), index
+
+
+def _spread(moments: FloatArray) -> FloatArray:
+    """sd from a mean and a mean square; infinite where it is 0 up to rounding, so that the column becomes 0."""
+    variance = moments[1] - moments[0] ** 2
+    return np.asarray(np.where(variance > 1e-12 * np.maximum(moments[1], 1e-300), np.sqrt(np.abs(variance)), np.inf))
 
 
 def scale_of(signals: FloatArray) -> tuple[FloatArray, FloatArray]:
