@@ -15,8 +15,6 @@ TOPICS = {
     "refunds": ("How many days does the refund for order {n} take?", "days", (3, 30)),
     "shipping": ("How many days until parcel {n} arrives?", "days", (1, 21)),
     "warranty": ("How many months of warranty does item {n} have?", "months", (6, 60)),
-    "accounts": ("After how many minutes may user {n} log in again?", "minutes", (5, 90)),
-    "billing": ("How many instalments are left on invoice {n}?", "instalments", (1, 24)),
 }
 PLAIN = ("According to our records it is {v} {unit}.", "Thank you for waiting. The answer is {v} {unit}.")
 WORDY = (
@@ -33,7 +31,7 @@ def rows(seed: int = 7) -> list[dict[str, object]]:
         topic, (question, unit, (low, high)) = list(TOPICS.items())[k % len(TOPICS)]
         truth = int(rng.integers(low, high + 1))
         for version in ("v1", "v2"):
-            able = 0.4 if (version, topic) == ("v2", "refunds") else 0.85
+            able = 0.2 if (version, topic) == ("v2", "refunds") else 0.85
             right = bool(rng.random() < able)
             value = truth if right else truth + int(rng.choice([-2, -1, 1, 2, 5]))
             text = (WORDY if rng.random() < 0.3 else PLAIN[k % 2]).format(v=value, unit=unit)
@@ -44,7 +42,7 @@ def rows(seed: int = 7) -> list[dict[str, object]]:
                     "version": version,
                     "input": question.format(n=1000 + 7 * k),
                     "retrieved": f"Record {1000 + 7 * k}: {truth} {unit}.",
-                    "expected": f"{truth} {unit}",
+                    "expected": str(truth),
                     "output": text,
                     "correct": ("yes" if right else "no") if k in rated else None,
                 }

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pipeline.errors import InputError
 from pipeline.estimators.ranking import RankSet
 from pipeline.estimators.results import Estimate, Profile
+from pipeline.evaluation.validity import JudgeValidity
 
 __all__ = [
     "SCHEMA",
@@ -197,6 +198,8 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
         left_out: methods that have no number here, and why.
         decisions: all pairs decided together; None where there is no pair.
         headline: the sentence that answers.
+        judges: each judge's score held against the labels.
+        criteria: further things that people rated, each with targets, gaps and decisions of its own.
         extra: further entries of the document, as JSON values.
     """
 
@@ -207,6 +210,8 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
     left_out: tuple[LeftOut, ...] = ()
     decisions: Decisions | None = None
     headline: str = ""
+    judges: tuple[JudgeValidity, ...] = ()
+    criteria: Mapping[str, EstimateSet] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, target: str) -> Mapping[str, Estimate | Profile]:
@@ -221,6 +226,10 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
     def to_dict(self) -> dict[str, Any]:
         """The document as strict JSON values."""
         decided = {} if self.decisions is None else {"decisions": self.decisions.to_dict()}
+        judges = {"judges": [entry.to_dict() for entry in self.judges]} if self.judges else {}
+        criteria = (
+            {"criteria": {name: part.criterion() for name, part in self.criteria.items()}} if self.criteria else {}
+        )
         return {
             "schema": SCHEMA,
             "headline": self.headline,
@@ -233,8 +242,15 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
             "warnings": [warning.to_dict() for warning in self.warnings],
             "left_out": [entry.to_dict() for entry in self.left_out],
             **decided,
+            **judges,
+            **criteria,
             **dict(self.extra),
         }
+
+    def criterion(self) -> dict[str, Any]:
+        """What the document of a run says of one further criterion."""
+        whole = self.to_dict()
+        return {name: whole[name] for name in ("headline", "targets", "gaps", "decisions", "judges") if name in whole}
 
     def to_json(self) -> str:
         """The document as indented strict JSON, ending with a newline."""
@@ -284,7 +300,7 @@ def verdict_of(low: float, high: float, margin: float | None) -> Verdict:
 
 _PAIR_NUMBERS = ("value", "se", "low", "high", "low_single", "high_single", "p", "p_adjusted")
 _KNOWN = (
-    "schema", "targets", "gaps", "best_of_n", "warnings", "left_out", "decisions", "headline",
+    "schema", "targets", "gaps", "best_of_n", "warnings", "left_out", "decisions", "headline", "judges", "criteria",
 )  # fmt: skip
 
 
@@ -300,25 +316,29 @@ def read_estimates(path: Path) -> EstimateSet:
             raise InputError(
                 f"{path}: schema {data['schema']} is newer than this program reads ({SCHEMA}); upgrade auxeval"
             )
-        return EstimateSet(
-            targets={
-                name: {method: _either(entry) for method, entry in methods.items()}
-                for name, methods in data["targets"].items()
-            },
-            gaps=tuple(Gap(g["a"], g["b"], g["method"], _either(g["estimate"])) for g in data["gaps"]),
-            best_of_n=tuple(
-                BestOfNEstimate(
-                    b["target"], b["n"], b["j"], Estimate.from_dict(b["estimate"]), b.get("measure", "score")
-                )
-                for b in data["best_of_n"]
-            ),
-            warnings=tuple(Warned(w["code"], w["message"]) for w in data["warnings"]),
-            left_out=tuple(LeftOut(**entry) for entry in data.get("left_out", ())),
-            decisions=_decisions(data.get("decisions")),
-            headline=data.get("headline", ""),
-            extra={name: value for name, value in data.items() if name not in _KNOWN},
-        )
+        return _estimate_set(data)
     except FileNotFoundError:
         raise InputError(f"{path}: no estimates yet; auxeval resume finishes the run") from None
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: damaged ({type(error).__name__}); auxeval resume makes it again") from None
+
+
+def _estimate_set(data: Mapping[str, Any]) -> EstimateSet:
+    return EstimateSet(
+        targets={
+            name: {method: _either(entry) for method, entry in methods.items()}
+            for name, methods in data["targets"].items()
+        },
+        gaps=tuple(Gap(g["a"], g["b"], g["method"], _either(g["estimate"])) for g in data["gaps"]),
+        best_of_n=tuple(
+            BestOfNEstimate(b["target"], b["n"], b["j"], Estimate.from_dict(b["estimate"]), b.get("measure", "score"))
+            for b in data.get("best_of_n", ())
+        ),
+        warnings=tuple(Warned(w["code"], w["message"]) for w in data.get("warnings", ())),
+        left_out=tuple(LeftOut(**entry) for entry in data.get("left_out", ())),
+        decisions=_decisions(data.get("decisions")),
+        headline=data.get("headline", ""),
+        judges=tuple(JudgeValidity.from_dict(entry) for entry in data.get("judges", ())),
+        criteria={name: _estimate_set(part) for name, part in data.get("criteria", {}).items()},
+        extra={name: value for name, value in data.items() if name not in _KNOWN},
+    )

@@ -21,6 +21,7 @@ from pipeline.evaluation.label_checks import look_over
 from pipeline.evaluation.methods import Method, check_names, chosen, leading
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.validity import judge_validity
 from pipeline.tables.signal_checks import ALL, Notice, merged_notices
 
 __all__ = ["evaluate", "target_estimates"]
@@ -63,8 +64,15 @@ def evaluate(pool: Pool, options: Options | None = None, *, pairs: Sequence[Pair
         raise InputError(f"nothing can be estimated; {first.method} of {first.target}: {first.reason}")
     warned = tuple(Warned(notice.code, notice.message) for notice in merged_notices(notices))
     return EstimateSet(
-        estimates, tuple(gaps), (), warned, _merged(missing), decisions, headline(recommended, decisions)
+        estimates, tuple(gaps), (), warned, _merged(missing), decisions, headline(recommended, decisions),
+        judge_validity(pool, _judge_scores(pool)),
     )  # fmt: skip
+
+
+def _judge_scores(pool: Pool) -> list[str]:
+    """The signals that are a judge's score of a response."""
+    names = dict.fromkeys(name for target in pool.targets for name in target.signal_names)
+    return [name for name in names if name == "judge" or name.startswith("judge_")]
 
 
 def check_labels(target: TargetPool) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -107,6 +107,23 @@ class JudgeValidity:
     slices: tuple[SliceAgreement, ...]
     kindness: tuple[Kindness, ...]
 
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> JudgeValidity:
+        """What ``to_dict`` gave.
+
+        Raises:
+            KeyError, TypeError: it is not such a mapping.
+        """
+        bins = [CalibrationBin(**{**e, "gold": Estimate.from_dict(e["gold"])}) for e in stored["calibration"]]
+        slices = [SliceAgreement(**{**e, "bias": Estimate.from_dict(e["bias"])}) for e in stored["slices"]]
+        kindness = [Kindness(e["a"], e["b"], Estimate.from_dict(e["difference"])) for e in stored["kindness"]]
+        return cls(stored["signal"], tuple(bins), tuple(slices), tuple(kindness))
+
+    @property
+    def overall(self) -> SliceAgreement:
+        """Over all rated responses."""
+        return self.slices[0]
+
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values."""
         return {
@@ -120,11 +137,14 @@ class JudgeValidity:
 def judge_validity(pool: Pool, signals: Sequence[str]) -> tuple[JudgeValidity, ...]:
     """Each of these signals against the labels of all targets, where a target has both.
 
+    A score on another scale than the labels is put on theirs by least squares first, so that only differences between
+    slices and models tell of bias.
+
     Args:
-        pool: targets with labels, on the scale of the signals.
+        pool: targets with labels.
         signals: columns that hold a judge's score.
     """
-    return tuple(found for name in signals if (found := _of_signal(pool, name)) is not None)
+    return tuple(held for name in signals if (held := _of_signal(pool, name)) is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +163,21 @@ def _of_signal(pool: Pool, name: str) -> JudgeValidity | None:
     parts = [part for target in pool.targets if (part := _rated(target, name)) is not None and len(part.score)]
     if sum(len(part.score) for part in parts) < LEAST_IN_A_SLICE:
         return None
-    return JudgeValidity(name, tuple(_calibration(parts)), tuple(_slices(parts)), tuple(_kindness(parts)))
+    placed = _on_their_scale(parts)
+    return JudgeValidity(name, tuple(_calibration(parts)), tuple(_slices(placed)), tuple(_kindness(placed)))
+
+
+def _on_their_scale(parts: Sequence[_Rated]) -> list[_Rated]:
+    """Scores within the range of the ratings as they are, others as the line through the ratings says."""
+    score, gold, _ = _joined(parts)
+    room = 0.5 * float(np.ptp(gold))
+    low, high = float(gold.min()) - room, float(gold.max()) + room
+    if np.isin(gold, (0.0, 1.0)).all():
+        low, high = 0.0, 1.0
+    if (low <= score.min() and score.max() <= high) or float(np.ptp(score)) == 0.0:
+        return list(parts)
+    slope, start = np.polyfit(score, gold, 1)
+    return [replace(part, score=start + slope * part.score) for part in parts]
 
 
 def _rated(target: TargetPool, name: str) -> _Rated | None:

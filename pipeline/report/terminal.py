@@ -58,6 +58,8 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
         yield Text(plain(f"! {warning.message}"), style="yellow")
     for entry in estimates.left_out:
         yield Text(plain(f"! {entry.target}: {entry.method} is left out: {entry.reason}"), style="yellow")
+    if estimates.judges and estimates.judges[0].kindness:
+        yield _judges(estimates)
     if any(isinstance(e, Estimate) for methods in estimates.values() for e in methods.values()):
         yield _means(estimates, title)
     if profiles:
@@ -71,6 +73,25 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
         yield _ranks(estimates.decisions)
     if estimates.best_of_n:
         yield _best_of_n(estimates)
+    for name, part in estimates.criteria.items():
+        yield from _blocks(part, title=f"criterion {name}", profiles=False)
+
+
+def _judges(estimates: EstimateSet) -> TextTable:
+    """Each judge against the labels: how close, and whether it is kinder to one model."""
+    columns = [("judge", False), ("rated", True), ("correlation", True), ("kinder to", False), ("by", True)]
+    table = TextTable("Judges against the labels", [*columns, ("95 % interval", True)])
+    for judge in estimates.judges:
+        told = judge.overall.correlation
+        first = (judge.signal, str(judge.overall.n), "–" if told is None else f"{told:.2f}")
+        biased = [pair for pair in judge.kindness if pair.biased]
+        for pair in biased:
+            kinder, other = (pair.a, pair.b) if pair.difference.value > 0 else (pair.b, pair.a)
+            low, high = sorted((abs(pair.difference.low), abs(pair.difference.high)))
+            table.add(*first, f"{kinder} than {other}", f"{abs(pair.difference.value):.2f}", f"[{low:.2f}, {high:.2f}]")
+        if not biased:
+            table.add(*first, "nobody shown", "", "")
+    return table
 
 
 def worth(estimate: Estimate) -> str:

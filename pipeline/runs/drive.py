@@ -287,6 +287,7 @@ def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) 
             "profile": item.profile,
             "labeled": item.item_id in prepared.labeled,
             "split": str(item.metadata.get("split") or "test"),
+            "cluster": item.cluster,
         }
         for item in prepared.benchmark.items
     )

@@ -8,7 +8,7 @@ from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet, LeftOut
 from pipeline.evaluation.evaluate import evaluate
-from pipeline.runs.exported import Exported, exported
+from pipeline.runs.exported import Exported, by_criterion, exported
 from pipeline.runs.frames import RunTables
 
 __all__ = ["estimate_run"]
@@ -33,7 +33,9 @@ def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = 
         estimates = evaluate(pool, table.options)
         none = [name for name in config.roles.targets if name not in estimates]
         missing = tuple(LeftOut(name, method, "no label") for name in none for method in table.options.methods)
-        estimates = replace(estimates, left_out=(*estimates.left_out, *missing))
+        further = by_criterion(config, tables, table)
+        criteria = {name: evaluate(part.pool(), part.options) for name, part in further.items() if _rated_enough(part)}
+        estimates = replace(estimates, left_out=(*estimates.left_out, *missing), criteria=criteria)
     if "best_of_n" not in config.estimate:
         return estimates
     from pipeline.runs.best_of_n import best_of_n_estimates
@@ -41,6 +43,12 @@ def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = 
     values, curves, noticed = best_of_n_estimates(config, tables)
     warnings = (*estimates.warnings, *noticed)
     return replace(estimates, best_of_n=values, warnings=warnings, extra={**estimates.extra, **curves})
+
+
+def _rated_enough(part: Exported) -> bool:
+    """Whether each target with a rating of a further criterion has the two that anything can be said from."""
+    counts = part.frame.filter(part.frame["labeled"])["target"].value_counts()["count"]
+    return bool(counts.len()) and bool(counts.min() >= 2)  # type: ignore[operator]
 
 
 def _check_labels(config: RunConfig, table: Exported) -> None:

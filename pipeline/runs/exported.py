@@ -22,7 +22,7 @@ from pipeline.tables.schemas import signal_columns
 from pipeline.tables.signal_checks import Notice
 from pipeline.tables.user_table import UserTable, frame_table
 
-__all__ = ["Exported", "exported", "run_pool", "tau_matrix"]
+__all__ = ["Exported", "by_criterion", "exported", "run_pool", "tau_matrix"]
 
 FloatArray = NDArray[np.float64]
 
@@ -90,11 +90,17 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
     if tables.inclusion:
         chances = pl.col("item_id").replace_strict(dict(tables.inclusion), return_dtype=pl.Float64)
         frame = frame.with_columns(chances.alias("inclusion"))
+    clustered = "cluster" in tables.items.columns and tables.items["cluster"].is_not_null().all()
+    if clustered:
+        frame = frame.drop("cluster", strict=False).join(
+            tables.items.select("item_id", "cluster"), on="item_id", how="left"
+        )
     profiles: tuple[ProfileRole, ...] = ()
     if frame["profile"].is_not_null().all() and frame["profile"].n_unique() > 1:
         profiles = (ProfileRole("profile", tables.profile_kind),)
     roles = ColumnRoles(
         "y", tuple(signals), id="item_id", model="target", profiles=profiles, labeled="labeled",
+        cluster="cluster" if clustered else None,
         inclusion="inclusion" if tables.inclusion else None, taus=taus, repeats=repeats, truth=truth,
         targets=config.roles.targets, sampling=None if config.design.labeled == "gold" else "uniform",
         families={f: tuple(s for s in signals if family_of(s) == f) for f in FAMILIES if any(map(_in(f), signals))},
@@ -106,6 +112,18 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
         shrink=frame["profile"].dtype == pl.String,
     )  # fmt: skip
     return Exported(frame, roles, options, tuple(notices))
+
+
+def by_criterion(config: RunConfig, tables: RunTables, table: Exported) -> dict[str, Exported]:
+    """The table once more for every further thing that people rated: other labels, the same signals."""
+    if tables.ratings is None:
+        return {}
+    made = {}
+    for criterion in tuple(config.benchmark.fields.gold_columns)[1:]:
+        rated = tables.ratings.filter(pl.col("criterion") == criterion).select("item_id", "target", y="rating")
+        frame = table.frame.drop("y").join(rated, on=["item_id", "target"], how="left", maintain_order="left")
+        made[criterion] = replace(table, frame=frame.with_columns(pl.col("y").is_not_null().alias("labeled")))
+    return made
 
 
 def _in(family: str) -> Any:

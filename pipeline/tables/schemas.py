@@ -56,6 +56,7 @@ TABLES: dict[str, TableSchema] = {
                 "profile": _REAL,
                 "labeled": _FLAG,
                 "split": _TEXT,
+                "cluster": _TEXT,
             },
         ),
         TableSchema(

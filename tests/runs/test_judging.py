@@ -131,3 +131,62 @@ def test_the_command_is_the_same_without_a_file(tmp_path: Path, monkeypatch: pyt
     made = pipeline.config.load_config("made.yaml")
     wanted = pipeline.config.parse_config(_config(tmp_path, {}, roles={"judge": ["x/j", "y/k"]}, models={}))
     assert made.canonical() == wanted.canonical()
+
+
+def test_further_criteria_have_estimates_of_their_own_and_clusters_widen(tmp_path: Path) -> None:
+    rows = [
+        {
+            "i": f"t{k}",
+            "v": v,
+            "q": f"Q{k}?",
+            "o": f"{v} {k}",
+            "right": k % 2,
+            "kind": 1 + (k + len(v)) % 5,
+            "talk": k // 4,
+        }
+        for k in range(24)
+        for v in ("a", "bb")
+    ]  # fmt: skip
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    fields = {"id": "i", "question": "q", "response": "o", "model": "v", "gold": {"right": "right", "kind": "kind"}}
+    config: dict[str, Any] = {
+        "name": "two",
+        "benchmark": {"path": str(path), "fields": {**fields, "cluster": "talk"}, "grading": "rating"},
+        "judge": {"criteria": {"right": "Is it right?", "kind": {"question": "Is it kind?", "scale": [1, 5]}}},
+        "models": {"j": {"model": "x/j"}},
+        "roles": {"judge": "j"},
+        "estimate": ["naive", "lace"],
+    }
+
+    def judge(call: ScriptedCall) -> str:
+        if "CHAIN" in call.prompt or "RESPONSE A" in call.texts:
+            return '{"reason": "-", "verdict": "tie"}'
+        return '{"reason": "-", "score": 3}' if "kind" in call.prompt else '{"reason": "-", "score": 0.5}'
+
+    run = run_scripted(config, {"j": judge}, folder=tmp_path)
+    assert run.estimates["a"]["naive"].value == 0.5
+    kind = run.estimates.criteria["kind"]
+    assert kind["a"]["naive"].value == pytest.approx(sum(1 + (k + 1) % 5 for k in range(24)) / 24)
+    assert run.estimates["a"]["naive"].df == 5, "six conversations, not twenty-four items"
+    document = json.loads((run.path / "estimates.json").read_text())
+    assert set(document["criteria"]["kind"]["targets"]) == {"a", "bb"}
+    again = pipeline.runs.interface.load_run(run.path).estimates
+    assert again.to_dict() == document
+
+
+def test_the_example_of_traces_comes_to_a_decision_and_finds_the_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example = Path(__file__).resolve().parents[2] / "examples" / "traces" / "traces.yaml"
+    run = pipeline.run(example, runs_dir=tmp_path / "runs", cache_dir=tmp_path / "cache", yes=True)
+    decided = run.estimates.decisions
+    assert decided is not None
+    assert [pair.better for pair in decided.pairs] == ["v1"]
+    profiles = {name: run.estimates[name]["lace_profile"] for name in ("v1", "v2")}
+    drop = profiles["v1"].value - profiles["v2"].value
+    assert profiles["v1"].at[drop.argmax()] == "refunds"
+    assert run.estimates["v2"]["lace"].worth > 1.5 * run.estimates["v2"]["naive"].n
+    (judge,) = run.estimates.judges
+    assert judge.overall.n == 60

@@ -296,6 +296,75 @@ class SimulatedTruth(Shape):
     """Its expected accuracy on the items."""
 
 
+class CalibrationEntry(Shape):
+    """Responses with similar scores of a judge."""
+
+    low: float
+    """Least score."""
+    high: float
+    """Greatest score."""
+    score: float
+    """Mean score."""
+    gold: EstimateEntry
+    """Mean label."""
+
+
+class JudgeSliceEntry(Shape):
+    """A judge on some of the labeled responses."""
+
+    by: str
+    """`all`, `model` or the profile axis."""
+    value: str
+    """Which model or level."""
+    n: int
+    """Labeled responses."""
+    correlation: float | None
+    """Of score and label; null where one is constant."""
+    bias: EstimateEntry
+    """Mean of score − label; above 0 the judge is kinder than people."""
+
+
+class KindnessEntry(Shape):
+    """How much kinder a judge is to one model than to another."""
+
+    a: str
+    """The one."""
+    b: str
+    """The other."""
+    difference: EstimateEntry
+    """Bias on a minus bias on b."""
+    biased: bool
+    """Whether its interval leaves 0 out."""
+
+
+class JudgeEntry(Shape):
+    """A judge's score held against the labels."""
+
+    signal: str
+    """Its column."""
+    calibration: list[CalibrationEntry]
+    """By fifths, from the lowest score."""
+    slices: list[JudgeSliceEntry]
+    """All, by model, by level."""
+    kindness: list[KindnessEntry]
+    """Every two models."""
+
+
+class CriterionEntry(Shape):
+    """One further thing that people rated."""
+
+    headline: str
+    """The sentence that answers."""
+    targets: dict[str, dict[str, EstimateEntry | ProfileEntry]]
+    """Target → method → estimate or profile."""
+    gaps: list[GapEntry]
+    """Paired differences."""
+    decisions: NotRequired[Decisions]
+    """Where gaps were estimated."""
+    judges: NotRequired[list[JudgeEntry]]
+    """Judges held against its ratings."""
+
+
 class EstimatesDocument(Shape):
     """Every estimate, with interval, method and diagnostics."""
 
@@ -315,6 +384,10 @@ class EstimatesDocument(Shape):
     """Methods that have no number here, and why."""
     decisions: NotRequired[Decisions]
     """Where gaps were estimated."""
+    judges: NotRequired[list[JudgeEntry]]
+    """Where a signal is a judge's score."""
+    criteria: NotRequired[dict[str, CriterionEntry]]
+    """Where people rated more than one thing: the others by name."""
     worth: NotRequired[list[WorthEntry]]
     """Where a run estimated LACE."""
     simulated: NotRequired[dict[str, SimulatedTruth]]

@@ -26,8 +26,39 @@ _COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 def judges(run: RunFolder) -> str:
     """The section; empty where nobody judged."""
-    parts = [_pairs(run), _scores(run), _candidates(run)]
+    parts = [_validity(run), _pairs(run), _scores(run), _candidates(run)]
     return section("judges", "Judges", *parts) if any(parts) else ""
+
+
+def _validity(run: RunFolder) -> str:
+    """Each judge held against the labels: over all, by model and level, and what labels its scores stand for."""
+    rows: list[list[Cell]] = []
+    for judge in run.estimates.judges:
+        for part in judge.slices:
+            told: Cell = "–" if part.correlation is None else Number(part.correlation, f"{part.correlation:.2f}")
+            where = "all" if part.by == "all" else f"{part.by} {part.value}"
+            rows.append([judge.signal, where, f"{part.n:,}", told, *_signed(part.bias)])
+        for pair in judge.kindness:
+            label = f"kinder to {pair.a} than to {pair.b}" + ("" if pair.biased else ": not shown")
+            rows.append([judge.signal, label, f"{pair.difference.n:,}", "", *_signed(pair.difference)])
+        for group in judge.calibration:
+            label = f"labels where it scores {group.low:.2f} to {group.high:.2f}"
+            rows.append([judge.signal, label, f"{group.gold.n:,}", "", *_signed(group.gold, "")])
+    if not rows:
+        return ""
+    note = (
+        "Score − label above 0: the judge is kinder than people. Kinder to one model: the difference of the two, on"
+        " items where both are labeled. The estimates correct for all of it; this says how much there is to correct."
+    )
+    columns = ("judge", "of", "labeled", "correlation", "score − label", "95 % interval")
+    caption = "Judges against the labels"
+    return table(columns, rows, caption=caption, numeric=(2, 3, 4, 5), note=note, source="estimates.json")
+
+
+def _signed(estimate: Estimate, sign: str = "+") -> tuple[Cell, Cell]:
+    """A number and its interval, with their signs where they are differences."""
+    low, high = f"{estimate.low:{sign}.3f}", f"{estimate.high:{sign}.3f}"
+    return Number(estimate.value, f"{estimate.value:{sign}.3f}"), Span(estimate.low, estimate.high, f"[{low}, {high}]")
 
 
 def _anchors(run: RunFolder) -> pl.DataFrame | None:

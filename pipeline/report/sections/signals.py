@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,14 @@ from pipeline.evaluation.signal_families import family_costs
 from pipeline.report.markup import Cell, Number, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import share
+from pipeline.tables.schemas import signal_columns
 
 __all__ = ["signals"]
-
-_NO_SIGNAL = ("item_id", "target", "y", "labeled", "profile")
 
 
 def signals(run: RunFolder) -> str:
     """The section; empty where no signal was collected."""
-    names = [c for c in run.signals.columns if c not in _NO_SIGNAL and not c.endswith("_missing")]
+    names = signal_columns(run.signals.columns)
     rows = [row for target in run.targets for row in _rows(run, target, names)]
     if not rows:
         return ""
@@ -40,7 +39,7 @@ def signals(run: RunFolder) -> str:
     return section("signals", "Signals", _worth(run), made)
 
 
-def _rows(run: RunFolder, target: str, names: list[str]) -> list[list[Cell]]:
+def _rows(run: RunFolder, target: str, names: Sequence[str]) -> list[list[Cell]]:
     frame = run.signals.filter(pl.col("target") == target)
     labeled = frame.filter(pl.col("labeled"))
     rows: list[list[Cell]] = []
