@@ -165,7 +165,7 @@ def test_further_criteria_have_estimates_of_their_own_and_clusters_widen(tmp_pat
         return '{"reason": "-", "score": 3}' if "kind" in call.prompt else '{"reason": "-", "score": 0.5}'
 
     run = run_scripted(config, {"j": judge}, folder=tmp_path)
-    assert run.estimates["a"]["naive"].value == 0.5
+    assert run.estimates["a"]["naive"].value == pytest.approx(10 / 24)
     kind = run.estimates.criteria["kind"]
     assert kind["a"]["naive"].value == pytest.approx(sum(1 + (k + 1) % 5 for k in range(24)) / 24)
     assert run.estimates["a"]["naive"].df == 5, "six conversations, not twenty-four items"
