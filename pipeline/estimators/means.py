@@ -19,6 +19,9 @@ __all__ = ["interval_of_mean", "mean_and_variance", "naive_mean", "repeated_deco
 
 FloatArray = NDArray[np.float64]
 
+MOST_EFFECTIVE = 50.0
+"""Effective labels of an interval at most, in labels that there are."""
+
 
 def sample_variance(values: FloatArray) -> float:
     """Σ(x − x̄)²/(N − 1); NaN for a single value, exactly 0 for equal values."""
@@ -49,11 +52,12 @@ def interval_of_mean(
     n_eff = N if s²_φ = 0, so that N right answers out of N still leave room for doubt.
 
     Returns:
-        (low, high, n_eff); n_eff is infinite where SE = 0 < s²_φ. One item has no s²: n_eff = 1.
+        (low, high, n_eff); n_eff is at most 50 N. One item has no s²: n_eff = 1.
     """
     n_effective = float(n)
     if n > 1 and phi_variance > 0.0:
-        n_effective = phi_variance / se**2 if se > 0.0 else math.inf
+        # Clusters whose means happen to agree have SE 0: no reason to claim more than 50 times the labels there are.
+        n_effective = min(phi_variance / se**2 if se > 0.0 else math.inf, MOST_EFFECTIVE * n)
     if interval == "t":
         low, high = t_interval(value, se, df, level) if df > 0 else (np.array(math.nan), np.array(math.nan))
     else:

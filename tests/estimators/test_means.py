@@ -130,3 +130,11 @@ def test_one_answer_per_item_leaves_the_components_unknown() -> None:
     assert parts.to_dict()["sampling"] is None
     with pytest.raises(ValueError, match="at least 2 items"):
         variance_components([[0.0, 1.0]])
+
+
+def test_clusters_whose_means_agree_still_leave_room_for_doubt() -> None:
+    outcome, clusters = np.tile([0.0, 1.0], 12), np.repeat(np.arange(6), 4)
+    found = naive_mean(outcome, clusters=clusters)
+    assert found.se < 1e-12
+    assert found.low < 0.5 - 0.01
+    assert found.high > 0.5 + 0.01

@@ -140,7 +140,7 @@ def test_further_criteria_have_estimates_of_their_own_and_clusters_widen(tmp_pat
             "v": v,
             "q": f"Q{k}?",
             "o": f"{v} {k}",
-            "right": k % 2,
+            "right": int(k % 5 < 2),
             "kind": 1 + (k + len(v)) % 5,
             "talk": k // 4,
         }
