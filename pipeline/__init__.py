@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pipeline.errors import AuxevalError as AuxevalError
     from pipeline.errors import InputError as InputError
     from pipeline.errors import StoppedEarly as StoppedEarly
+    from pipeline.evaluation.document import Evaluation as Evaluation
+    from pipeline.evaluation.interface import estimate as estimate
     from pipeline.runs.interface import RunResult as RunResult
     from pipeline.runs.interface import load_run as load_run
     from pipeline.runs.interface import replay as replay
@@ -27,7 +29,9 @@ _HOMES = {
     "AuxevalError": "errors",
     "InputError": "errors",
     "RunResult": "runs.interface",
+    "Evaluation": "evaluation.document",
     "StoppedEarly": "errors",
+    "estimate": "evaluation.interface",
     "load_run": "runs.interface",
     "replay": "runs.interface",
     "resume": "runs.interface",
@@ -35,7 +39,7 @@ _HOMES = {
     "run_async": "runs.interface",
 }
 
-__all__ = list(_HOMES)
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

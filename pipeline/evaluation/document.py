@@ -19,6 +19,7 @@ __all__ = [
     "BestOfNEstimate",
     "Decisions",
     "EstimateSet",
+    "Evaluation",
     "Gap",
     "LeftOut",
     "PairDecision",
@@ -255,6 +256,10 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
     def to_json(self) -> str:
         """The document as indented strict JSON, ending with a newline."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+Evaluation = EstimateSet
+"""What ``pipeline.estimate`` and a run return, by the name that a reader expects."""
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def one_step(pool: Pool, pair: Pair, options: Options) -> Estimate:
     return mean_gap(
         first.y[both], second.y[both], first.taus[both], second.taus[both], power=rule, level=options.level,
         clusters=None if first.clusters is None else first.clusters[both],
+        inclusion_probabilities=None if pair.chances is None else pair.chances[both],
         rng=generator(options.seed, "one_step_gap", first.name, second.name),
     )  # fmt: skip
 
@@ -176,6 +177,7 @@ def along(pool: Pool, pair: Pair, options: Options) -> Profile:
         placed.z, pair.first.y[rows], pair.second.y[rows], left[rows], right[rows], labeled=pair.both[rows],
         pairwise=alone[rows] if alone.shape[1] else None, locality=placed.locality, adapt="average",
         level=options.level, target=options.target, inclusion_probabilities=None if chances is None else chances[rows],
+        clusters=None if pair.first.clusters is None else pair.first.clusters[rows],
     )  # fmt: skip
     return placed.named(profile, "lace_gap_profile")
 

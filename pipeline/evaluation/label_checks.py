@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.estimators import cluster_components
+from pipeline.estimators import check_draw, cluster_components
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
-from pipeline.tables.signal_checks import Notice, imbalanced_columns
+from pipeline.tables.signal_checks import Notice
 
 __all__ = ["look_over"]
 
@@ -20,6 +20,9 @@ FloatArray = NDArray[np.float64]
 MIN_VARIANCE_LABELS = 8.0
 """Below this many labels behind the variance, intervals of a skewed outcome are known to be too short."""
 _FEW = 20
+_NOT_RANDOM, _SURELY = 1e-3, 1e-6
+"""Chances of such a difference under the draw, below which the reader is told, and told more firmly."""
+_MOST_LEVELS = 30
 _DISTRIBUTION_TOLERANCE = 0.02
 
 
@@ -56,15 +59,38 @@ def _of(target: TargetPool, options: Options) -> list[Notice]:
         notices.append(
             Notice("unequal_chances", "labels were drawn with unequal chances, which are weighted for", name)
         )
-    if target.drawn == "unknown":
-        signals, names = target.filled()
-        for column, z in imbalanced_columns(signals, names, target.labeled):
-            text = (
-                f"labeled rows differ from the pool in {column!r} (z = {z:.1f}): the labels do not look drawn at"
-                " random; give --inclusion if they were drawn with known probabilities, else the estimate may be biased"
-            )
-            notices.append(Notice("labels_not_random", text, name))
+    notices += [Notice("labels_not_random", text, name) for text in _draw(target)]
     return notices
+
+
+def _draw(target: TargetPool) -> Iterator[str]:
+    """Whether the labels differ from the pool by more than their draw explains, and what to do."""
+    signals, names = target.filled()
+    columns, shown = [*signals.T], [f"{name!r}" for name in names]
+    for axis in target.profiles:
+        if axis.kind == "categorical":
+            levels = np.unique(axis.values).tolist()[:_MOST_LEVELS]
+            columns += [(axis.values == level).astype(float) for level in levels]
+            shown += [f"{axis.column!r} = {level}" for level in levels]
+        elif np.isfinite(axis.values).all():
+            columns.append(axis.values)
+            shown.append(f"{axis.column!r}")
+    if not columns:
+        return
+    check = check_draw(np.column_stack(columns), target.labeled, clusters=target.clusters, **target.design)
+    if check.column is None or check.p >= _NOT_RANDOM:
+        return
+    said = "cannot have been" if check.p < _SURELY else "do not look"
+    how = "as the chances say" if target.drawn == "known" else "at random"
+    mend = (
+        "check --inclusion, or that later labels were drawn from the same pool"
+        if target.drawn == "known"
+        else "give --inclusion if they were drawn with known probabilities, else the estimate may be biased"
+    )
+    yield (
+        f"the labels {said} drawn {how} (p = {check.p:.1g}; they differ most in {shown[check.column]},"
+        f" z = {check.z[check.column]:.1f}): {mend}"
+    )
 
 
 def _components(target: TargetPool) -> Iterator[str]:

@@ -85,10 +85,13 @@ def _corrected(pool: Pool, target: TargetPool, options: Options, method: str, **
     from pipeline.estimators import one_step_mean
 
     assert target.taus is not None
-    labeled = target.labeled
+    labeled, chances = target.labeled, target.chances
+    if "pool_tau" in given:  # alone it is about items like these
+        given["target"] = options.target
     estimate = one_step_mean(
         target.y[labeled], target.taus[labeled], clusters=None if target.clusters is None else target.clusters[labeled],
-        level=options.level, rng=generator(options.seed, "one_step", target.name), **{**_power(pool, target), **given},
+        level=options.level, inclusion_probabilities=None if chances is None else chances[labeled],
+        rng=generator(options.seed, "one_step", target.name), **{**_power(pool, target), **given},
     )  # fmt: skip
     return replace(estimate, method=method)
 

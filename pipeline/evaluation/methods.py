@@ -111,20 +111,19 @@ class Method:
 _EQUAL = "it takes every item for equally likely to be labeled; naive and LACE weight for the chances"
 _INDEPENDENT = "it takes items for independent; naive and LACE know clusters"
 _LIKE_THESE = "it is about items like these; leave --target pool out"
-_THESE = "it is about these very items; one_step is about items like these"
+_ROUNDS = "it knows neither strata nor rounds; naive, LACE and gaps do"
 _ONE_STEP: dict[Feature, Support] = {
-    Feature.CHANCES: refused(_EQUAL),
+    Feature.STRATA: left_out(_ROUNDS),
+    Feature.STAGES: left_out(_ROUNDS),
     Feature.MISSING_TAUS: refused("the tau columns must be complete; fill or remove missing predictions"),
-}
-_COMPARATOR: dict[Feature, Support] = {
-    Feature.CHANCES: left_out(_EQUAL),
-    Feature.CLUSTERS: left_out(_INDEPENDENT),
 }
 _NUMERIC = {Feature.CATEGORICAL: left_out("it measures distances on the profile, so it needs a numeric one")}
 
 
-def _comparator(name: str, label: str, about: str, support: Mapping[Feature, Support] = _COMPARATOR) -> Method:
-    return Method(name, label, "profile", "comparators", about, (AXIS, SIGNALS), profiles.comparator(name), support)
+def _comparator(name: str, label: str, about: str, support: Mapping[Feature, Support] | None = None) -> Method:
+    """A method of the paper's comparison."""
+    more = {Feature.STRATA: left_out(_ROUNDS), Feature.STAGES: left_out(_ROUNDS), **(support or {})}
+    return Method(name, label, "profile", "comparators", about, (AXIS, SIGNALS), profiles.comparator(name), more)
 
 
 METHODS: tuple[Method, ...] = (
@@ -184,10 +183,10 @@ METHODS: tuple[Method, ...] = (
     _comparator("plugin_judge", "judge alone", "predictions from the judge's score alone"),
     _comparator("plugin_multi", "predictor alone", "predictions from all signals"),
     _comparator("aug_plugin", "corrected predictor", "predictions corrected by the labels"),
-    _comparator("strat_ppi", "stratified PPI", "corrected within strata of the axis", {**_COMPARATOR, **_NUMERIC}),
+    _comparator("strat_ppi", "stratified PPI", "corrected within strata of the axis", _NUMERIC),
     _comparator("scalar_cv", "scalar control variate", "one prediction as the control variate"),
-    _comparator("local_ppi", "local PPI", "two local-linear smoothers", {**_COMPARATOR, **_NUMERIC}),
-    _comparator("ppci", "PPCI", "kernel weights by cross-fitting", {**_COMPARATOR, **_NUMERIC}),
+    _comparator("local_ppi", "local PPI", "two local-linear smoothers", _NUMERIC),
+    _comparator("ppci", "PPCI", "kernel weights by cross-fitting", _NUMERIC),
     _comparator("global_cv", "global control variate", "one coefficient for the whole axis"),
     _comparator("per_signal_cv", "single-signal control variate", "the primary signal alone"),
     _comparator("residual_only", "residual only", "signals centred by the labels alone"),

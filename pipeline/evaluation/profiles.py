@@ -85,7 +85,8 @@ def _fit(
     profile = estimator(
         placed.z, target.y[rows], columns[rows], labeled=target.labeled[rows], locality=placed.locality,
         level=options.level, target=options.target,
-        inclusion_probabilities=None if chances is None else chances[rows], **given,
+        inclusion_probabilities=None if chances is None else chances[rows],
+        clusters=None if target.clusters is None else target.clusters[rows], **given,
     )  # fmt: skip
     if target.complete:  # with every outcome known signals have nothing left to do
         profile = replace(profile, verdict=("neutral",) * len(profile.at))
@@ -147,6 +148,8 @@ def comparator(name: str) -> Callable[[Pool, TargetPool, Options], Estimate | Pr
             labeled=target.labeled[placed.rows], locality=placed.locality, standardize=True,
             primary=names.index("judge") if "judge" in names else 0, level=options.level, target=options.target,
             rng=generator(options.seed, "comparators", target.name),
+            inclusion_probabilities=None if target.chances is None else target.chances[placed.rows],
+            clusters=None if target.clusters is None else target.clusters[placed.rows],
         )  # fmt: skip
         return placed.named(profile, name)
 

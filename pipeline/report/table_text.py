@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_table_estimates", "worth_sentences"]
 
-_HELP = 1.05
+_HELP, _HURT = 1.05, 0.95
 _MAX_SENTENCES = 20
 
 
@@ -44,18 +44,17 @@ def _worth(mean: Estimate) -> str:
     """What the signals did: that they hurt is said only where the whole range of their worth lies below the labels."""
     assert mean.worth is not None
     low, high = mean.worth_low, mean.worth_high
-    if low is not None and high is not None:
-        said = "the signals help" if low > mean.n else "the signals hurt" if high < mean.n else "the signals may help"
-        said = (
-            "the signals add nothing that shows" if said.endswith("may help") and mean.worth < _HELP * mean.n else said
-        )
-        return f"{said}: {mean.n} labels are worth about {mean.worth:.0f}, {low:.0f} to {high:.0f}."
-    if mean.n_items >= MIN_RANGE_LABELS:
-        return ""
-    return (
-        f"{mean.n} labels are worth about {mean.worth:.0f}; how far that is noise cannot be told below"
-        f" {MIN_RANGE_LABELS} labels."
-    )
+    if low is None or high is None:
+        few = f"{mean.n} labels are worth about {mean.worth:.0f}; how far that is noise cannot be told below"
+        return f"{few} {MIN_RANGE_LABELS} labels." if mean.n_items < MIN_RANGE_LABELS else ""
+    gain = mean.worth / mean.n
+    if low > mean.n and gain > _HELP:
+        said = "the signals help"
+    elif high < mean.n and gain < _HURT:
+        said = "the signals hurt"
+    else:
+        said = "the signals may help" if gain > _HELP else "the signals add nothing that shows"
+    return f"{said}: {mean.n} labels are worth about {mean.worth:.0f}, {low:.0f} to {high:.0f}."
 
 
 def print_table_estimates(console: Console, estimates: EstimateSet, *, title: str = "") -> None:

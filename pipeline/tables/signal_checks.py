@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ALL", "CheckedSignals", "Notice", "checked_signals", "imbalanced_columns", "merged_notices"]
+__all__ = ["ALL", "CheckedSignals", "Notice", "checked_signals", "merged_notices"]
 
 FloatArray = NDArray[np.float64]
 
@@ -85,22 +85,6 @@ def checked_signals(
         code, text = problem
         notices.append(Notice(code, f"signal {name!r} {text}; left out", target))
     return CheckedSignals(np.array(signals[:, kept]), tuple(names[column] for column in kept))
-
-
-def imbalanced_columns(
-    columns: FloatArray, names: Sequence[str], labeled: NDArray[np.bool_], threshold: float = 4.0
-) -> list[tuple[str, float]]:
-    """Columns whose labeled rows differ from the pool by more than ``threshold`` standard errors: (name, z).
-
-    z = (mean_L − mean_T)/(sd_T · √((1 − n/M)/n)); under random labelling |z| > 4 has probability 6e-5.
-    """
-    n, size = int(labeled.sum()), len(labeled)
-    if n < 5 or n == size or columns.shape[1] == 0:
-        return []
-    spread = columns.std(axis=0)
-    scale = np.where(spread > 0.0, spread, np.inf) * np.sqrt((1.0 - n / size) / n)
-    z = (columns[labeled].mean(axis=0) - columns.mean(axis=0)) / scale
-    return [(names[k], float(z[k])) for k in np.flatnonzero(np.abs(z) > threshold).tolist()]
 
 
 def _problem(values: FloatArray, y: FloatArray, labeled: NDArray[np.bool_]) -> tuple[str, str] | None:

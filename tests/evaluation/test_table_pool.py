@@ -14,7 +14,7 @@ from pipeline.errors import DataError
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.table_pool import read_pool
 from pipeline.tables.column_roles import ColumnRoles, ProfileRole
-from pipeline.tables.signal_checks import Notice, checked_signals, imbalanced_columns, merged_notices
+from pipeline.tables.signal_checks import Notice, checked_signals, merged_notices
 
 
 def inputs(tmp_path: Path, data: dict[str, Any], roles: ColumnRoles) -> Pool:
@@ -137,20 +137,6 @@ def test_a_leak_is_left_out_but_a_good_judge_is_not() -> None:
     assert names == ("s1",)
     assert codes == {"s0": "leaking_signal", "s1": "leaking_signal"}
     assert check(real[:, None], np.where(labeled, real, np.nan))[0] == ()
-
-
-def test_imbalance_is_seen_and_random_labels_are_not_accused() -> None:
-    rng = np.random.default_rng(2)
-    signal = rng.normal(size=(500, 1))
-    chosen = np.zeros(500, dtype=bool)
-    chosen[np.argsort(signal[:, 0])[:50]] = True
-    assert imbalanced_columns(signal, ["s"], chosen)[0][1] < -4
-    accused = 0
-    for _ in range(300):
-        mask = np.zeros(500, dtype=bool)
-        mask[rng.choice(500, 50, replace=False)] = True
-        accused += bool(imbalanced_columns(signal, ["s"], mask))
-    assert accused <= 1
 
 
 def test_one_notice_about_many_targets_is_one_line() -> None:
