@@ -20,6 +20,8 @@ __all__ = ["known_mean", "lace", "lace_deployment", "naive", "one_step", "one_st
 
 FloatArray = NDArray[np.float64]
 
+RANGED_TARGETS = 20
+"""Targets up to which the range of what signals are worth comes from refits, at about a second each."""
 ONE_STEP_FOLDS_FROM = 50
 """Labels from which a cross-fitted power beats the leave-one-out one."""
 
@@ -58,7 +60,7 @@ def lace(pool: Pool, target: TargetPool, options: Options) -> Estimate:
     estimate = lace_mean(
         target.y, target.filled()[0], labeled=target.labeled, adapt="average",
         learner="logistic" if target.binary else None, clusters=target.clusters, level=options.level,
-        target=options.target, **target.design,
+        target=options.target, worth_range=len(pool.targets) <= RANGED_TARGETS, **target.design,
     )  # fmt: skip
     return replace(estimate, method="lace")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_table_estimates", "worth_sentences"]
 
-_HELP, _HURT = 1.05, 0.95
+_HELP = 1.05
 _MAX_SENTENCES = 20
 
 
@@ -50,7 +50,7 @@ def _worth(mean: Estimate) -> str:
     gain = mean.worth / mean.n
     if low > mean.n and gain > _HELP:
         said = "the signals help"
-    elif high < mean.n and gain < _HURT:
+    elif mean.verdict == "hurt":
         said = "the signals hurt"
     else:
         said = "the signals may help" if gain > _HELP else "the signals add nothing that shows"
