@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from pipeline.benchmark.plain import bare_text, plain_text, strip_markup
 
-__all__ = ["CONFLICT", "choice_letter", "choice_of"]
+__all__ = ["CONFLICT", "choice_letter", "choice_of", "letter_with_text"]
 
 CONFLICT = "conflict"
 """Two different choices are named, or a letter and the text of another choice."""
@@ -42,11 +42,18 @@ _OPEN, _CLOSE = r"(\[{<«‹【〔〈《「『“\"'‘（［", r")\]}>»›】�
 _LETTER = "[A-J]"
 _ONE = rf"(?<![{_EDGE}°'’.\-])(?:[{_OPEN}]\s{{0,2}})?{_LETTER}(?:\s{{0,2}}[{_CLOSE}])?(?![{_EDGE}°'’])"
 _JOIN = (
-    r"\s{0,3}(?:,\s{0,2}(?:and|or|nor|und|oder|et|ou|y|o|e)\b|,|、|/|&|\+|and\b|or\b|nor\b|und\b|oder\b|et\b|ou\b|y\b"
+    r"\s{0,3}(?:,\s{0,2}(?:and|or|nor|und|oder|et|ou|y|o|e)\b|,|、|;|/|&|\+|and\b|or(?: (?:maybe|perhaps|possibly"
+    r"|probably|even))?\b|nor\b|und\b|oder\b|et\b|ou\b|y\b"
     r"|和|与|或|や|と)\s{0,3}"
 )
-_LIST = rf"{_ONE}(?:{_JOIN}{_ONE}){{0,9}}"
+_LIST = rf"{_ONE}(?:(?!\s{{0,3}};){_JOIN}{_ONE}){{0,9}}"
 _JOINED = re.compile(rf"{_ONE}(?:(?:{_JOIN}|\s{{1,2}}){_ONE}){{1,9}}")
+_EXCEPT = re.compile(
+    r"\b(?:all|everything|each|every|any|anything|none)\b[^.;\n]{0,20}?\b(?:but|except(?: for)?|besides"
+    r"|other than)\s{1,3}\(?"
+    rf"({_LETTER})\)?(?![{_EDGE}])(?:\s{{1,3}}(?:are|is|can be|were)\s{{1,3}}\w{{1,14}}(?:\s{{1,3}}out)?)?",
+    re.IGNORECASE,
+)
 _REJECTED = re.compile(
     rf"(?:(?:\b(?:not|neither|nor|never|cannot be|exclud\w{{1,4}}|except|ruling out|rule[sd]? out|eliminat\w{{1,4}}"
     rf"|reject\w{{0,4}}"
@@ -54,13 +61,16 @@ _REJECTED = re.compile(
     rf"|değil|not the|sondern nicht)"
     rf"|n't|n’t|(?<![^\W\d_])не|(?<!是)不是|排除|не)\s{{0,3}}(?:(?:the|be|just|only|really|option|options|choice|choices"
     rf"|letter|letters|answer|say|think|it|is|it's|option)\s{{1,3}}){{0,4}}{_LIST}"
-    rf"|{_LIST}\s{{0,3}}(?:is|are|was|were|can be|must be|looks?|seems?|would be|being|ist|sind|est|sont|es"
-    rf"|son)\s{{1,3}}"
+    rf"|(?:{_ONE}\s{{0,3}}(?:is|was|looks|seems|can be|must be|would be|ist|est|es)"
+    rf"|{_LIST}\s{{0,3}}(?:are|were|look|seem|can be"
+    rf"|must be|would be|being|sind|sont|son))\s{{1,3}}"
     rf"(?:(?:also|both|all|clearly|obviously|definitely|simply|just|not|therefore|thus|then|each)\s{{1,3}}){{0,3}}"
     rf"(?:wrong|incorrect|false|not|excluded|eliminated|ruled out|out|impossible|too|implausible|invalid|rejected"
-    rf"|worse|irrelevant|falsch|fausse?s?|incorrect[ao]s?|fals[ao]s?)\b"
-    rf"|{_LIST}\s{{0,3}}(?:isn't|aren't|isn’t|aren’t|can't be|doesn't|don't|cannot)\b"
+    rf"|worse|irrelevant|(?:a |the )?(?:distractors?|traps?|tempting|trick|wrong (?:one|answer|choice|option)s?)"
+    rf"|falsch|fausse?s?|incorrect[ao]s?|fals[ao]s?)\b"
+    rf"|(?:{_ONE}\s{{0,3}}(?:isn't|isn’t|doesn't|can't be|cannot)|{_LIST}\s{{0,3}}(?:aren't|aren’t|don't|cannot))\b"
     rf"|{_LIST}\s{{0,3}}(?:是错的|是错误的|错误|不对|不正确|是不正确的|は間違い|は誤り)"
+    rf"|(?:could|might|may|can)\s{{1,3}}(?:be|seem|look like)\s{{1,3}}{_LIST}(?=\s{{0,2}},?\s{{1,3}}(?:but|however))"
     rf"|{_LIST}(?:\s{{0,3}}değil))",
     re.IGNORECASE,
 )
@@ -70,7 +80,8 @@ _NEGATED = re.compile(
 _PLAIN_LETTERS = re.compile(rf"(?<![{_EDGE}°'’./\-])([B-HJ])(?![{_EDGE}°]|['’](?:s|m|d|ll|ve|re)\b|-[A-Za-z0-9])")
 _MARKED = re.compile(
     rf"[{_OPEN}]\s{{0,2}}({_LETTER})\s{{0,2}}[{_CLOSE}]"
-    rf"|(?<![{_EDGE}°'’./\-])({_LETTER})(?=\s{{0,2}}(?:[).:\]、。，；！？;!?|—–→/>]|,(?!\s?{_LETTER}\b)|-\s|$))"
+    rf"|(?<![{_EDGE}°'’./\-])({_LETTER})(?=\s{{0,2}}(?:[).:\]、。，；！？;!?|—–→/>]|,(?!\s?{_LETTER}\b)|-\s|(?:only|or|and"
+    rf"|und|oder|et|ou|because|since)\b|\(|$))"
 )
 _NAMED = re.compile(
     rf"(?:\b(?:options?|choices?|letters?|answers?|answer is|is|be|it's|only|just|probably|likely|definitely"
@@ -113,6 +124,14 @@ def choice_letter(answer: str, choices: Sequence[str] | None) -> str | None:
     return None if letter == CONFLICT else letter
 
 
+def letter_with_text(answer: str, choices: Sequence[str] | None) -> str | None:
+    """The letter of an answer that is a letter and the text of its own choice, whatever follows."""
+    if choices is None or len(answer) > _MAX_CHARS:
+        return None
+    led = _led_by_letter(_prepared(answer), len(choices), _Texts.of(tuple(choices)))
+    return None if led == CONFLICT else led
+
+
 def choice_of(answer: str, choices: Sequence[str] | None) -> str | None:
     """As :func:`choice_letter`, but ``CONFLICT`` where the answer contradicts itself; None where it names nothing."""
     if len(answer) > _MAX_CHARS:
@@ -120,7 +139,7 @@ def choice_of(answer: str, choices: Sequence[str] | None) -> str | None:
     count = len(choices) if choices is not None else 10
     texts = _Texts.of(tuple(choices)) if choices is not None else None
     text = _prepared(answer)
-    bare = _bare_letter(text)
+    bare = _bare_letter(answer.strip()) or _bare_letter(text)
     if bare is not None:
         if ord(bare) - 65 < count:
             return bare
@@ -172,7 +191,7 @@ class _Texts:
             [text.casefold() for text in self.exact],
             [_key(text) for text in choices],
         ]
-        self.forms.append([text.replace(" ", "") for text in self.forms[2]])
+        self.forms.append([_tight_key(text) for text in choices])
 
     @staticmethod
     @lru_cache(maxsize=256)
@@ -212,12 +231,12 @@ class _Texts:
 
 @lru_cache(maxsize=8192)
 def _key(text: str) -> str:
-    text = re.sub(r"^(?:the|an?)\s", "", plain_text(text).casefold().strip(" \"'“”‘’«»"))
+    text = re.sub(r"^(?:the|an?)\s(?=[^\W\d_]{2})", "", plain_text(strip_markup(text)).casefold().strip(" \"'“”‘’«»"))
     return _TAIL.sub("", " ".join(text.replace("$", "").split()))
 
 
 def _tight_key(text: str) -> str:
-    return _key(text).replace(" ", "")
+    return re.sub(r"[\s_*{}$\\`\"'“”()]+", "", _key(text))
 
 
 _FORMS: tuple[Callable[[str], str], ...] = (str, str.casefold, _key, _tight_key)
@@ -232,16 +251,18 @@ def _led_by_letter(text: str, count: int, texts: _Texts) -> str | None:
             continue
         letter = match[1].upper()
         after = start[match.end() :]
-        named: list[int] = []
-        whole: str | None = None
+        own = _tight_key(texts.exact[ord(letter) - 65])
         for rest in _rests(after):
-            whole = texts.index(rest)
-            named = texts.leading(rest)
-            if whole == letter or ord(letter) - 65 in named:
+            whole, named = texts.index(rest), texts.leading(rest)
+            loosely = ord(letter) - 65 in named or (own and _tight_key(rest) == own)
+            if whole == letter or (whole is None and loosely):
                 return letter
-        if whole is not None or named:  # of the rest without any mark before it
-            marked = match[1].isupper() and (letter not in "AI" or after[:1] in ").:]、")
-            return CONFLICT if marked else None
+            if whole is not None or named:
+                break
+        else:
+            continue
+        marked = match[1].isupper() and (letter not in "AI" or after[:1] in ").:]、")
+        return CONFLICT if marked else None
     return None
 
 
@@ -249,13 +270,14 @@ def _rests(after: str) -> list[str]:
     """What follows a letter, with a sign before it that may be the text's own, and without."""
     signed = after.lstrip(f' .:：)]}}"*_{_raw(_CLOSE)}')
     opened = re.sub(rf"^[\s{_OPEN}]+", "", after)
-    dashed = re.sub(r"^\s{0,3}[.:)\]-]\s", "", after)
-    return [rest for rest in dict.fromkeys((signed, opened, dashed, _SEPARATORS.sub("", after))) if rest]
+    dashed = re.sub(r"^[\s.:)\]*_]{0,4}[–—-]\s{1,3}", "", after)
+    order = (dashed, signed, opened) if re.match(r"[\s.:)\]*_]{0,4}[–—-]\s", after) else (signed, opened, dashed)
+    return [rest for rest in dict.fromkeys((*order, _SEPARATORS.sub("", after))) if rest]
 
 
 def _committed_letter(text: str, count: int, texts: _Texts | None) -> str | None:
     text = _PRONOUN.sub("_", text)
-    masked = _masked(text, texts)
+    masked = _EXCEPT.sub(r" (\1) ", _masked(text, texts))
     for letter, position in _foreign(masked):
         masked = masked[:position] + letter + masked[position + 1 :]
     kept = _REJECTED.sub(" , ", masked)

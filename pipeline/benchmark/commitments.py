@@ -74,6 +74,7 @@ class _Words:
     triggers: tuple[str, ...]
     answer: re.Pattern[str]
     after: re.Pattern[str]
+    heading: re.Pattern[str]
     choose: re.Pattern[str] | None
     choose_triggers: tuple[str, ...]
     comma: bool
@@ -103,7 +104,7 @@ def _words(language: Language, verbs: str, qualifiers: str) -> _Words:
         rf"(?:{_S}{{0,3}}(?:\((?:[^()\n]{{2,30}})\)|（[^（）\n]{{2,30}}）"
         rf"|{bound(language.qualifiers or qualifiers)}"
         rf"|(?:to|for|of|in){_S}{{1,3}}(?:(?:the|this|that|your|question|problem|above|multiple|choice|part|item"
-        rf"|number|\d{{1,3}}|[a-z]\)?){_S}{{0,3}}){{1,6}}{quoted}?"
+        rf"|number|\d{{1,3}}|\([a-z]\))(?![^\W\d_]){_S}{{0,3}}){{1,6}}{quoted}?"
         rf"|{quoted}))"
     )
     after = re.compile(
@@ -116,6 +117,10 @@ def _words(language: Language, verbs: str, qualifiers: str) -> _Words:
         _literals(language.answer),
         re.compile(bound(language.answer), re.IGNORECASE),
         after,
+        re.compile(
+            rf"[\s>#*_\-•·|–—\"'“「【\d.)]{{0,12}}(?:(?:{language.qualifiers or qualifiers}),?{_S}{{0,3}}){{0,4}}",
+            re.IGNORECASE,
+        ),
         re.compile(bound(language.choose), re.IGNORECASE) if language.choose else None,
         _literals(language.choose),
         language.comma,
@@ -151,7 +156,10 @@ def _question() -> re.Pattern[str]:
 def _next_turn(body: str, places: list[Commitment]) -> int | None:
     """Where, after a commitment, the model asks itself the next question."""
     firm = [
-        place.start for place in places if place.kind != "bare" and place.kind != "choose" and place.content.strip()
+        place.start
+        for place in places
+        if place.content.strip()
+        and (place.kind not in ("bare", "choose") or re.match(r"\s{0,2}(?:[-−]?\d|[(*]{0,3}[A-J]\b)", place.content))
     ]
     if not firm:
         return None
@@ -229,10 +237,8 @@ def _place(body: str, start: int, end: int, words: _Words) -> Commitment | None:
         return Commitment(content_start, content, "line", words.comma)
     if after["verb"]:
         return Commitment(content_start, content, "sentence", words.comma)
-    if not content.strip("*_`:： \t\"'“”)】」|") and not _LEADING.sub("", before, count=1).strip(" \t").endswith(
-        (".", ",")
-    ):
-        if len(re.sub(r"\W", "", before)) > 40:
+    if not content.strip("*_`:： \t\"'“”)】」|"):
+        if not words.heading.fullmatch(before):
             return None
         content_start, content = _below(body, content_start)
         return Commitment(content_start, content, "line", words.comma)
@@ -259,7 +265,7 @@ def _below(body: str, start: int) -> tuple[int, str]:
             close = body.find(f"\n{fence}", inside - 1, inside + _CONTENT_CHARS)
             return position, body[inside : close if close >= 0 else inside + _CONTENT_CHARS]
         if stripped not in _SKIPPED:
-            return position, stripped
+            return position, stripped.removeprefix("> ").strip()
         position = body.find("\n", position, position + _CONTENT_CHARS)
     return start, ""
 

@@ -101,7 +101,8 @@ def strip_confidence(text: str) -> str:
         before = text[position : one.start]
         line = before.rpartition("\n")[2]
         kept.append(
-            before[: len(before) - len(line)] + (line.rstrip(_BEFORE.replace(".", "")) if line.strip(_MARKS) else "")
+            before[: len(before) - len(line)]
+            + (line.rstrip(_BEFORE.replace(".", "").replace(">", "")) if line.strip(_MARKS) else "")
         )
         position = one.end
         if not line.strip(_MARKS):  # its line goes with it

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.benchmark.choices import CONFLICT, choice_of
+from pipeline.benchmark.choices import CONFLICT, choice_of, letter_with_text
 from pipeline.benchmark.choices import choice_letter as choice_letter
 from pipeline.benchmark.commitments import Commitment, commitments, last_boxed, reply_body
 from pipeline.benchmark.confidences import strip_confidence
@@ -145,18 +145,21 @@ _STOP = re.compile(r"(?<=[^\s.(])[.!?。！？](?=\s|$|[^\W\d_a-z])")
 
 def _sentence_choice(content: str, choices: Sequence[str] | None) -> str | None:
     """The choice that a line names: whole, or in its first sentence where more follows."""
+    led = letter_with_text(content, choices)
+    if led is not None:
+        return led
     if len(content) > 200 or _STOP.search(content.rstrip(" .。*_\"'")):
         for stop in _STOP.finditer(content):
             head, rest = content[: stop.start()], content[stop.end() :]
+            again = choice_of(rest, choices) if _RETRACTED.match(rest.lstrip(" *_")) else None
+            if again is not None:
+                return again
             if len(head.strip("*_ ([")) == 1 and rest.strip():  # B. Paris
                 whole = choice_of(content, choices)
                 if whole is not None:
                     return whole
                 return choice_of(head, choices)
             read = choice_of(head, choices)
-            again = choice_of(rest, choices) if _RETRACTED.match(rest.lstrip(" *_")) else None
-            if again is not None:
-                return again
             if read is not None:
                 return read
             break
@@ -216,8 +219,10 @@ def numeric_answer(text: str, question: str = "") -> NumericAnswer | None:
     """The number that a reply commits to; None for none, or where its last commitment is not one number."""
     body = reply_body(text)
     places = commitments(body)
-    for place in reversed([place for place in places if place.kind in _FIRM]):
+    for place in reversed([place for place in places if place.kind in _FIRM or place.kind == "bare"]):
         content = place.content.strip()
+        if place.kind == "bare" and not re.match(r"[-−]?[$€£\\(*`]{0,4}\s?(?:x\s?=\s?)?[-−]?\d", content):
+            continue
         if content.strip("*_ \t\"'").casefold() in _EMPTY:
             continue
         number = parse_number(content, comma=place.comma, question=question)

@@ -29,7 +29,7 @@ def _slash(match: re.Match[str]) -> str:
 
 def clean_figures(text: str, comma: bool) -> str:
     text = html.unescape(text) if "&" in text else text
-    text = re.sub(r"</?(?:b|i|em|strong|u|span|p|code|mark)>", "", text)
+    text = re.sub(r"</?[a-z][a-z0-9]{0,9}\s?/?>", "", text)
     text = text.replace("—", "-").replace("٫", ".").replace("٬", ",")
     plain = plain_text(ascii_digits(text))
     plain = re.sub(r"\^\s?\{?\s?\\circ\s?\}?|\\degree\b", "°", plain)

@@ -40,7 +40,7 @@ LANGUAGES = (
         "answers?",
         "confidence",
         "question|problem|exercise|human|user|instruction|q",
-        "is|are|was|would be|will be|must be|should be|has to be|can only be|might be|could be|may be|looks? like"
+        "is|are|was|would be|will be|must be|should be|has to be|can only be|looks? like"
         "|seems? to be|appears? to be|comes? to|comes? out to|equals|becomes|reads",
         "final|correct|right|best|my|the|so|thus|therefore|hence|most likely|choice|option|letter|number|value|only"
         "|overall|short|and|then|that|probably|likely",

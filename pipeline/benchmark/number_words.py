@@ -106,6 +106,8 @@ def number_in_words(words: list[str]) -> tuple[Fraction, int] | None:
         if scale and (words[1] in SCALES or words[1] == "a"):
             return Fraction(scale, 2), 2 if words[1] in SCALES else 3
         return Fraction(1, 2), 1
+    if words[:1] in (["a"], ["an"]) and len(words) > 1 and words[1] in _PARTS:
+        return _PARTS[words[1]], 2
     value, taken = _whole(words)
     if taken == 0:
         return None

@@ -246,6 +246,8 @@ def _only_a_unit(value: Fraction, rest: str) -> bool:
     """Whether what follows a number is nothing, a unit, or words that explain it."""
     if not rest.strip(" .,;:!?)]}*'\"”’»$"):
         return True
+    if re.match(r"\s{0,3}mil\b", rest):  # a thousandth of an inch, a million, or a thousand in Spanish
+        return False
     if rest[0].isalpha() or rest[0] in "°′″€£¥₹₩₽¢℃℉Ω":
         tail = re.match(r"[^\W\d_]+|[°′″€£¥₹₩₽¢℃℉Ω]{1,2}[CF]?", rest)
         name = tail[0] if tail else ""

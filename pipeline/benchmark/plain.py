@@ -40,6 +40,7 @@ _SUPERSCRIPTS = {
 }
 _SUPERSCRIPT = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]{1,30}")
 _SUBSCRIPT = re.compile("[₀-₉]{1,30}")
+_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]{1,200}?)(?<=\S)\1(?![\w*_{])")
 _MINUS = str.maketrans(
     {
         "−": "-",
@@ -129,7 +130,7 @@ def strip_markup(text: str) -> str:
         text = _LATEX_SPACES.sub(" ", _LATEX_WORDS.sub("", text))
     for wrapper in (r"\(", r"\)", r"\[", r"\]", "$", "**", "__", "`"):
         text = text.replace(wrapper, "")
-    return re.sub(r"(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", text)
+    return _EMPHASIS.sub(r"\2", text)
 
 
 def plain_text(text: str) -> str:
