@@ -9,6 +9,7 @@ from pipeline.cli.documents.estimates import (
     Decisions,
     EstimateEntry,
     GapEntry,
+    JudgeEntry,
     LeftOutEntry,
     PairEntry,
     ProfileEntry,
@@ -179,6 +180,8 @@ class CompareDocument(Shape):
     """Paired differences, the first run's target minus the second's."""
     decisions: Decisions
     """All pairs decided together."""
+    judges: NotRequired[list[JudgeEntry]]
+    """Where a signal is a judge's score."""
     warnings: list[WarningEntry]
     """Warnings."""
     left_out: list[LeftOutEntry]
