@@ -56,6 +56,8 @@ class EstimateEntry(Shape):
     """What the signals did: help, neutral, hurt; empty where there are none."""
     binary: bool
     """Whether every labeled outcome is 0 or 1."""
+    largest_share: float | None
+    """Share of the variance that rests on one label; null where the rule does not tell."""
     diagnostics: dict[str, Any]
     """Curiosities about the fit, as its method's page explains them."""
 
