@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -63,6 +64,9 @@ def paired_difference(
 ) -> Estimate:
     """Mean of a − b over prompts that both policies share, from per-prompt differences.
 
+    Where the differences of shares in [0, 1] are all equal the interval is Agresti and Min's with half a count in each
+    cell, t/(T + 2) on either side: no difference seen proves no equality.
+
     Args:
         a, b: (P,) estimates of the two policies on the same pools or prompts, in the same order.
         clusters, weights, level, interval: as in ``population_mean``.
@@ -70,7 +74,13 @@ def paired_difference(
     first, second = _values(a, "a"), _values(b, "b")
     if first.shape != second.shape:
         raise ValueError(f"a and b must have the same shape, got {first.shape} and {second.shape}")
-    return _mean(first - second, clusters, weights, level, interval, "paired_difference")
+    estimate = _mean(first - second, clusters, weights, level, interval, "paired_difference")
+    shares = min(first.min(), second.min()) >= -_ROUNDING and max(first.max(), second.max()) <= 1.0 + _ROUNDING
+    if estimate.se > _ROUNDING or not shares:
+        return estimate
+    half = float(t_quantile(estimate.n - 1, estimate.level)) / (estimate.n + 2.0)
+    ends = max(estimate.value - half, -1.0), min(estimate.value + half, 1.0)
+    return replace(estimate, low=ends[0], high=ends[1], interval="agresti-min")
 
 
 def _mean(

@@ -80,8 +80,9 @@ def labels_mean(
     se = math.sqrt(spread.variance) if several or exact else math.nan
     kind: str = form if several or exact or form == "wilson" else "none"
     low, high, effective = interval_of_mean(
-        value, se, spread.df, phi_variance=spread.outcome, n=len(own), level=level, interval=form
-    )
+        value, se, spread.df, phi_variance=spread.outcome, n=len(own), level=level, interval=form,
+        clustered=draw.clusters is not None,
+    )  # fmt: skip
     if exact:
         low, high = value, value
     elif target == "pool" and ratio is None and sampling is None and inclusion is None and is_binary(own):

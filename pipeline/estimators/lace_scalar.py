@@ -142,8 +142,9 @@ def scalar_estimate(
         effective = count if draw.clusters is None else _effective_count(fit, y)
         if complete and not exact and wilson_form and interval != "t" and len(y) > 1:
             low, high, _ = interval_of_mean(
-                fit.value, variance**0.5, df, phi_variance=spread.outcome, n=len(y), level=level, interval="wilson"
-            )
+                fit.value, variance**0.5, df, phi_variance=spread.outcome, n=len(y), level=level, interval="wilson",
+                clustered=draw.clusters is not None,
+            )  # fmt: skip
             kind = "wilson"
         elif not exact and wilson_form and interval != "t":
             low, high = _wilson_form(fit, effective, variance, quantile, target)

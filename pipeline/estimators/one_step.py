@@ -122,8 +122,9 @@ def one_step_mean(
         low, high, n_effective = naive_value, naive_value, math.inf
     else:
         low, high, n_effective = interval_of_mean(
-            fit.value, fit.se, fit.df, phi_variance=phi_variance, n=n, level=level, interval=kind
-        )
+            fit.value, fit.se, fit.df, phi_variance=phi_variance, n=n, level=level, interval=kind,
+            clustered=clusters is not None and fit.df < n - 2,
+        )  # fmt: skip
     tuned = cv.least_squares(outcome, contrast[:, None])
     diagnostics: dict[str, Any] = {
         "naive_value": naive_value,

@@ -151,6 +151,10 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.lace_real:study",
         "The protocol of section 5.3 on a real table (or a folder of known ones), with all ablations.",
     ),
+    "evaluation-matrix": (
+        "pipeline.studies.evaluation_matrix:study",
+        "Bias and coverage of every handled cell at n = 30, 100, 400: means, gaps, levels, comparators, draws.",
+    ),
     "lace-repeated-pool": (
         "pipeline.studies.lace_repeated_pool:study",
         "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",

@@ -32,6 +32,18 @@ def test_shares_get_an_interval_with_width_inside_0_and_1() -> None:
         population_mean([0.0, 2.0], interval="wilson")
 
 
+def test_equal_differences_of_shares_have_an_interval() -> None:
+    """Two policies that agree on every prompt printed a gain of 0 [0, 0]."""
+    same = paired_difference(np.zeros(30), np.zeros(30))
+    assert (same.value, same.se, same.interval) == (0.0, 0.0, "agresti-min")
+    assert -0.1 < same.low < -0.05
+    assert same.high == -same.low
+    always = paired_difference(np.ones(30), np.zeros(30))
+    assert always.high == 1.0
+    assert always.low < 0.95
+    assert paired_difference(np.full(30, 7.0), np.full(30, 5.0)).interval == "t"  # no shares
+
+
 def test_rare_successes_are_covered() -> None:
     rng = np.random.default_rng(8)
     shares = rng.binomial(2, 0.04, (2000, 40)) / 2
