@@ -245,3 +245,31 @@ def test_bands_with_groups_that_agree_cover() -> None:
         )  # fmt: skip
         hits.append(bool(np.all((band.low <= shares) & (shares <= band.high))))
     assert np.mean(hits) > 0.88
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "lace_oracle"])
+def test_equal_chances_are_none_in_comparators(method: str) -> None:
+    y, _, signal, _ = draw(np.random.default_rng(12))
+    seen = np.random.default_rng(13).permutation(300) < 90
+    plain, equal = (
+        comparator_profile(
+            method, LEVELS, y, signal, labeled=seen, at=[0.0, 1.0], standardize=True, inclusion_probabilities=chances
+        )
+        for chances in (None, np.full(300, 0.3))
+    )
+    for name in ("value", "se", "low", "high"):
+        np.testing.assert_allclose(getattr(equal, name), getattr(plain, name), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("adapt", [None, "average"])
+def test_equal_chances_are_none_in_profiles(adapt: str | None) -> None:
+    y, other, signal, _ = draw(np.random.default_rng(14))
+    seen = np.random.default_rng(15).permutation(300) < 90
+    options = {"labeled": seen, "adapt": adapt, "standardize": adapt is None, "target": "population"}
+    for run in (
+        lambda chances: lace_profile(LEVELS, y, signal, inclusion_probabilities=chances, **options),
+        lambda chances: lace_gap(LEVELS, y, other, signal, signal, inclusion_probabilities=chances, **options),
+    ):
+        plain, equal = run(None), run(np.full(300, 0.3))
+        for name in ("value", "se", "low", "high", "worth"):
+            np.testing.assert_allclose(getattr(equal, name), getattr(plain, name), rtol=1e-9)
