@@ -35,6 +35,7 @@ def rows(seed: int = 7) -> list[dict[str, object]]:
             right = bool(rng.random() < able)
             value = truth if right else truth + int(rng.choice([-2, -1, 1, 2, 5]))
             text = (WORDY if rng.random() < 0.3 else PLAIN[k % 2]).format(v=value, unit=unit)
+            text = f"Ticket {int(rng.integers(10_000, 100_000))}. {text}"
             made.append(
                 {
                     "trace": f"t{k:03d}",

@@ -70,11 +70,14 @@ class SliceAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Kindness:
-    """How much kinder a judge is to one model than to another, by people's measure.
+    """How much kinder a judge is to one model than to another, at equal ratings by people.
+
+    A judge whose scores lie closer together than the ratings scores every poor response too high; that is no favour to
+    the poorer model. So scores are compared given the rating: by the slope that both models share.
 
     Attributes:
         a, b: the models.
-        difference: mean of (score − rating) of a minus that of b, on items where both were rated if there are any.
+        difference: score of a minus that of b at equal ratings, on items where both were rated if there are any.
     """
 
     a: str
@@ -237,15 +240,24 @@ def _clusters(items: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def _kindness(parts: Sequence[_Rated]) -> Iterator[Kindness]:
+    slope = _shared_slope(parts)
     for a, b in combinations(parts, 2):
         shared, ours, theirs = np.intersect1d(a.items, b.items, return_indices=True)
+        first, second = (part.score - slope * part.gold for part in (a, b))
         if len(shared) >= LEAST_IN_A_SLICE:
-            difference = naive_mean((a.score - a.gold)[ours] - (b.score - b.gold)[theirs], interval="t")
-        elif min(len(a.score), len(b.score)) >= LEAST_IN_A_SLICE:
-            difference = _apart(naive_mean(a.score - a.gold, interval="t"), naive_mean(b.score - b.gold, interval="t"))
+            difference = naive_mean(first[ours] - second[theirs], interval="t")
+        elif min(len(first), len(second)) >= LEAST_IN_A_SLICE:
+            difference = _apart(naive_mean(first, interval="t"), naive_mean(second, interval="t"))
         else:
             continue
         yield Kindness(a.target, b.target, difference)
+
+
+def _shared_slope(parts: Sequence[_Rated]) -> float:
+    """Slope of score on rating within models; 1 where no model has ratings that differ."""
+    centred = [(part.score - part.score.mean(), part.gold - part.gold.mean()) for part in parts]
+    spread = sum(float(gold @ gold) for _, gold in centred)
+    return sum(float(score @ gold) for score, gold in centred) / spread if spread > 0.0 else 1.0
 
 
 def _apart(a: Estimate, b: Estimate) -> Estimate:

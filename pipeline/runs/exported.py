@@ -28,6 +28,8 @@ FloatArray = NDArray[np.float64]
 
 TAU_MISSING_SHARE = 0.01
 """Share of missing τ predictions from which the reader is told (each is filled so that it corrects nothing)."""
+LEAST_SHRUNK = 4
+"""Levels from which a run shows them shrunk to their mean too, unasked."""
 _NO_ESTIMATES_OF_TABLES = "best_of_n"
 
 
@@ -109,7 +111,7 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
     options = Options(
         tuple(name for name in config.estimate if name != _NO_ESTIMATES_OF_TABLES), seed=config.seed,
         target=config.target, margin=config.margin, smooth=smooth,
-        shrink=frame["profile"].dtype == pl.String,
+        shrink=frame["profile"].dtype == pl.String and frame["profile"].n_unique() >= LEAST_SHRUNK,
     )  # fmt: skip
     return Exported(frame, roles, options, tuple(notices))
 

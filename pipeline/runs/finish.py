@@ -70,6 +70,7 @@ def run_cast(config: RunConfig) -> Cast:
         criteria=tuple(criterion.name for criterion in plan.criteria),
         compared=plan.targets if plan.direct else (),
         own=config.benchmark.fields.signals,
+        scattered=len(plan.judges) * max(plan.pointwise, 1) > 1,
         rated=config.benchmark.grading == "rating",
     )
 

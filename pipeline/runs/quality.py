@@ -54,13 +54,6 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
         if nulls / count > NULL_SHARE
     ]
     warnings += _same_draws(tables)
-    pool = {"lace", "lace_profile", "gaps"} & set(config.estimate)
-    if pool and tables.items["labeled"].all():
-        message = (
-            "every item is labeled, so the mean over these items is known and LACE's intervals about it have no width;"
-            " naive and one-step are about what the items were drawn from"
-        )
-        warnings.append(Warned("all_labeled", message))
     labeled = tables.items.filter(pl.col("labeled")).select("item_id")
     for target in config.roles.targets:
         answers = tables.responses.filter(

@@ -22,6 +22,7 @@ class Cast:
         criteria: what judges were asked in the place of whether an answer is right; may be empty.
         compared: targets that the judges compared directly with each other; may be empty.
         own: names of the user's own numbers.
+        scattered: whether a response has several scores of one thing, so that their disagreement is a signal.
         rated: whether outcomes are people's ratings, so that an answer without one is not labeled.
     """
 
@@ -30,6 +31,7 @@ class Cast:
     criteria: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    scattered: bool = True
     rated: bool = False
 
     def judge_columns(self) -> dict[str, tuple[str | None, str | None]]:
@@ -59,7 +61,7 @@ class Cast:
             InputError: two of them would have one name.
         """
         pairs = tuple(f"pair_{name}" for name in self.anchors) if self.judges else ()
-        scatter = ("disagreement",) if self.judges else ()
+        scatter = ("disagreement",) if self.judges and self.scattered else ()
         names = (*self.judge_columns(), *self.direct_columns(), *pairs, "confidence", *scatter, *self.own)
         for name in names:
             if names.count(name) > 1 or name in NO_SIGNALS:

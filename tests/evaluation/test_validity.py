@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,18 @@ def test_a_judge_that_is_kinder_to_one_model_is_found() -> None:
     assert (pair.a, pair.b, pair.biased) == ("old", "new", True)
     assert pair.difference.low <= -0.5 <= pair.difference.high
     biases = {part.value: part.bias.value for part in found.slices if part.by == "model"}
-    assert biases["new"] - biases["old"] == pytest.approx(-pair.difference.value)
+    assert biases["new"] - biases["old"] == pytest.approx(-pair.difference.value, abs=0.1)
+
+
+def test_a_judge_whose_scores_lie_close_together_does_not_favour_the_poorer_model() -> None:
+    rng = np.random.default_rng(9)
+    good, poor = _target("good", rng), _target("poor", rng)
+    worse = np.where(poor.labeled, poor.y - 1.5, np.nan)
+    flat = [0.3 * (part.signals - 3.0) + 3.0 for part in (good, poor)]
+    shifted = flat[1] - 0.3 * 1.5
+    pool = Pool((replace(good, signals=flat[0]), replace(poor, y=worse, signals=shifted)))
+    (found,) = judge_validity(pool, ["judge"])
+    assert not found.kindness[0].biased
 
 
 def test_an_honest_judge_is_called_biased_as_seldom_as_its_level_says() -> None:
