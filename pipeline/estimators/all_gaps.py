@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ __all__ = ["ModelLabels", "all_gaps", "gap_of"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
+Adapt: TypeAlias = Literal["average", "curved"]
 
 _LEAST_SHARED = 5
 """Shared labels below which a covariance is not estimated but taken for 0."""
@@ -94,7 +95,7 @@ def _checked(model: ModelLabels) -> _Model:
     return _Model(y, signals, labeled, items, names, clusters, inclusion, model.sampling)
 
 
-def gap_of(a: ModelLabels, b: ModelLabels, *, target: Target = "population") -> FittedGap:
+def gap_of(a: ModelLabels, b: ModelLabels, *, target: Target = "population", adapt: Adapt = "average") -> FittedGap:
     """θ_a − θ_b from all labels of both models.
 
     Where the same items are labeled for both, the paired fit of :func:`fit_gap` on Y_a − Y_b with the signals
@@ -111,16 +112,21 @@ def gap_of(a: ModelLabels, b: ModelLabels, *, target: Target = "population") -> 
     Args:
         a, b: the models; items with one name are the same item.
         target: "population" or "pool".
+        adapt: the averaging rule, "average" or "curved", as in :func:`lace_mean`.
 
     Raises:
         ValueError: shapes that do not fit, repeated item names, fewer than 2 labels of a model.
     """
-    (_, _, fitted), *_ = all_gaps({"a": a, "b": b}, target=target)
+    (_, _, fitted), *_ = all_gaps({"a": a, "b": b}, target=target, adapt=adapt)
     return fitted
 
 
 def all_gaps(
-    models: Mapping[str, ModelLabels], *, target: Target = "population", pairs: Sequence[tuple[str, str]] | None = None
+    models: Mapping[str, ModelLabels],
+    *,
+    target: Target = "population",
+    pairs: Sequence[tuple[str, str]] | None = None,
+    adapt: Adapt = "average",
 ) -> list[tuple[str, str, FittedGap]]:
     """The gaps of all pairs of models (or of some), as :func:`joint_gaps` takes them; see :func:`gap_of`.
 
@@ -128,6 +134,7 @@ def all_gaps(
         models: name → its labels and signals.
         target: "population" or "pool".
         pairs: which pairs, by name; None means all, in the models' order.
+        adapt: the averaging rule, "average" or "curved", as in :func:`lace_mean`.
 
     Raises:
         ValueError: as in :func:`gap_of`, with the model's name; fewer than two models.
@@ -146,11 +153,11 @@ def all_gaps(
         a, b = checked[first], checked[second]
         rows_a, rows_b = _shared(a.items, b.items)
         if _same_labels(a, b, rows_a, rows_b):
-            fitted = _paired(a, b, rows_a, rows_b, target)
+            fitted = _paired(a, b, rows_a, rows_b, target, adapt)
         else:
             for name in (first, second):
                 if name not in means:
-                    means[name] = _own_mean(checked[name], name, target)
+                    means[name] = _own_mean(checked[name], name, target, adapt)
             fitted = _difference(a, b, means[first], means[second], rows_a, rows_b, target)
         found.append((first, second, fitted))
     return found
@@ -169,7 +176,7 @@ def _same_labels(a: _Model, b: _Model, rows_a: IntArray, rows_b: IntArray) -> bo
     return both >= 2 and both == int(a.labeled.sum()) == int(b.labeled.sum())
 
 
-def _paired(a: _Model, b: _Model, rows_a: IntArray, rows_b: IntArray, target: Target) -> FittedGap:
+def _paired(a: _Model, b: _Model, rows_a: IntArray, rows_b: IntArray, target: Target, adapt: Adapt) -> FittedGap:
     first, second = a.signals[rows_a], b.signals[rows_b]
     common = [name for name in a.names if name in b.names]
     contrast = first[:, [a.names.index(name) for name in common]] - second[:, [b.names.index(name) for name in common]]
@@ -180,17 +187,18 @@ def _paired(a: _Model, b: _Model, rows_a: IntArray, rows_b: IntArray, target: Ta
         chances = chances[rows_a]
     return fit_gap(
         a.y[rows_a] - b.y[rows_b], np.column_stack([first, second, contrast]), target=target, items=a.items[rows_a],
+        adapt=adapt,
         clusters=None if a.clusters is None else a.clusters[rows_a], inclusion_probabilities=chances,
         sampling=None if a.sampling is None else a.sampling.take(rows_a),
     )  # fmt: skip
 
 
-def _own_mean(model: _Model, name: str, target: Target) -> _Mean:
+def _own_mean(model: _Model, name: str, target: Target, adapt: Adapt) -> _Mean:
     n = int(model.labeled.sum())
     if n < 2:
         raise ValueError(f"{name}: a gap needs at least 2 labels of each model, got {n}")
     draw = resolve_draw(model.sampling, model.labeled, model.clusters, model.inclusion)
-    fit = averaged_fit(model.signals, model.y, model.labeled, draw, None, None)
+    fit = averaged_fit(model.signals, model.y, model.labeled, draw, None, None, curved=adapt == "curved")
     y = model.y[model.labeled]
     spread = spread_of(fit, y, target)
     floor = 0.0

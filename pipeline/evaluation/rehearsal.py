@@ -109,7 +109,7 @@ def rehearse_target(
             options: dict[str, Any] = {"labeled": visible, "clusters": clusters, "level": level, "learner": None}
             runs[_PLAIN].append(lace_mean(y, np.empty((len(y), 0)), adapt="average", **options))
             if signals.shape[1]:
-                runs[_LACE].append(lace_mean(y, signals, adapt="average", **options))
+                runs[_LACE].append(lace_mean(y, signals, adapt="curved", **options))
         rows.extend(_summaries(target.name, budget, runs, float(y.mean()), len(y)))
     return rows
 

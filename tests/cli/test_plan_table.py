@@ -61,7 +61,7 @@ def test_the_plan_is_that_of_the_formulas(
     assert code == 0
     plans = {row["what"]: row for row in json.loads(out)["labels"]["plans"]}
     y = np.array([np.nan if cell is None else float(cell) for cell in data["gold"]])
-    pilot = lace_mean(y, np.column_stack([data["judge"], data["noise"]]), adapt="average", learner="logistic")
+    pilot = lace_mean(y, np.column_stack([data["judge"], data["noise"]]), adapt="curved", learner="logistic")
     expected = plan_mean(pilot, 1500, 0.05, outcome_variance=float(np.nanvar(y, ddof=1)))
     assert plans["mean of these items"]["labels"] == expected.labels
     assert plans["worst point along level"]["labels"] > expected.labels
