@@ -38,6 +38,7 @@ __all__ = ["command"]
 @click.option("--level", type=float, help="Coverage of the intervals; of decisions jointly (default 0.95).")
 @click.option("--margin", type=float, metavar="D", help="Two models that differ by less than D are equivalent.")
 @click.option("--baseline", metavar="MODEL", help="Gaps to this model alone, where all pairs are too many.")
+@click.option("--pool-models", is_flag=True, help="Take rows that look like those of several models for repeats.")
 @click.option("--smooth", is_flag=True, default=None, help="Levels of an ordinal profile borrow from their neighbours.")
 @click.option(
     "--shrink", is_flag=True, default=None, help="Also show tiny groups of a categorical profile shrunk to their mean."
@@ -66,7 +67,11 @@ def _means(table: Path, given: dict[str, Any]) -> None:
     names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed")
     options = {name: given[name] for name in names}
     options |= {"methods": split_names(given["methods"]) or None, "distribution": distribution or None}
-    _show(table, estimate_table(table, roles, options, rehearsals=given["rehearse"]), given)
+    _show(
+        table,
+        estimate_table(table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"]),
+        given,
+    )
 
 
 def _best_of_n(table: Path, given: dict[str, Any]) -> None:

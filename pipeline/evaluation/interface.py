@@ -13,12 +13,13 @@ import polars as pl
 from pipeline.errors import DataError, InputError
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.evaluate import evaluate
+from pipeline.evaluation.guard_rails import guarded
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.rehearsal import rehearse
-from pipeline.evaluation.table_pool import read_pool, table_pool
+from pipeline.evaluation.table_pool import table_pool
 from pipeline.tables.column_roles import ColumnRoles, ProfileRole
-from pipeline.tables.user_table import UserTable, frame_table
+from pipeline.tables.user_table import UserTable, frame_table, read_user_table
 
 __all__ = ["described", "estimate", "estimate_table", "table_of"]
 
@@ -49,6 +50,7 @@ def estimate(
     baseline: str | None = None,
     rehearse: int | None = None,
     seed: int | None = None,
+    pool_models: bool = False,
 ) -> EstimateSet:
     """Estimates of a table's targets, gaps and decisions: ``auxeval estimate`` in Python.
 
@@ -64,7 +66,7 @@ def estimate(
         target: "population" for items like these (the default), "pool" for these very items.
         level: nominal coverage (0.95).
         margin: two models whose joint interval lies within ± this are equivalent.
-        smooth, shrink, baseline, rehearse, seed: as the options of ``auxeval estimate``.
+        smooth, shrink, baseline, rehearse, seed, pool_models: as the options of ``auxeval estimate``.
 
     Returns:
         An ``Evaluation``; its ``to_dict()`` is what ``auxeval estimate --json`` prints.
@@ -83,7 +85,7 @@ def estimate(
             gold, _names(signals), id, model, cluster, weights if isinstance(weights, str) else None,
             tuple(_profile(text) for text in _names(profile)), labeled, inclusion, _names(tau), gold_range,
         )  # fmt: skip
-    return estimate_table(table, roles, given, rehearsals=rehearse)
+    return estimate_table(table, roles, given, rehearsals=rehearse, pool_models=pool_models)
 
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:
@@ -96,7 +98,12 @@ def _profile(text: str) -> ProfileRole:
 
 
 def estimate_table(
-    table: Any, roles: ColumnRoles | None, given: Mapping[str, Any], *, rehearsals: int | None = None
+    table: Any,
+    roles: ColumnRoles | None,
+    given: Mapping[str, Any],
+    *,
+    rehearsals: int | None = None,
+    pool_models: bool = False,
 ) -> EstimateSet:
     """The evaluation of a table under the options that were given.
 
@@ -105,6 +112,7 @@ def estimate_table(
         roles: of its columns; None: as the table says of itself.
         given: fields of ``Options``; None means not given, so that the table's own or the default holds.
         rehearsals: how often known labels are hidden; None: never.
+        pool_models: whether rows that look like those of several models are taken for repeats all the same.
 
     Raises:
         InputError: no roles, bad options, a table that cannot be used.
@@ -123,7 +131,7 @@ def estimate_table(
         raise InputError(f"--level must lie between 0 and 1, got {options.level:g}")
     if options.margin is not None and not options.margin > 0.0:
         raise InputError(f"--margin must be positive, got {options.margin:g}")
-    pool = _pool(table, roles)
+    pool = _pool(table, roles, pool_models)
     estimates = evaluate(pool, options)
     if rehearsals is None:
         return estimates
@@ -131,12 +139,16 @@ def estimate_table(
     return replace(estimates, extra={**estimates.extra, "rehearsal": [row.to_dict() for row in rows]})
 
 
-def _pool(table: Any, roles: ColumnRoles) -> Pool:
-    if isinstance(table, UserTable):
-        return table_pool(table, roles)
+def _pool(table: Any, roles: ColumnRoles, pool_models: bool) -> Pool:
+    frame = None
     if isinstance(table, str | Path):
-        return read_pool(table, roles)
-    return table_pool(table_of(table, roles.columns()), roles)
+        table = read_user_table(table, roles.columns())
+    elif not isinstance(table, UserTable):
+        frame = table if isinstance(table, pl.DataFrame) else _polars(table)
+        table = table_of(frame, roles.columns())
+    mended, notices = guarded(table, roles, frame=frame, pool_models=pool_models)
+    pool = table_pool(table, mended)
+    return replace(pool, notices=(*notices, *pool.notices))
 
 
 def described(table: Any) -> tuple[ColumnRoles, Options] | None:

@@ -56,7 +56,7 @@ def repeated(pool: Pool, target: TargetPool, options: Options) -> Estimate:
 
 
 def lace(pool: Pool, target: TargetPool, options: Options) -> Estimate:
-    """The adaptive LACE mean, its candidates curved too; with a cross-fitted learner where outcomes are 0/1, its folds fixed by the data."""
+    """The adaptive LACE mean, curves among its candidates; of 0/1 outcomes with a learner, folds fixed by the data."""
     estimate = lace_mean(
         target.y, target.filled()[0], labeled=target.labeled, adapt="curved",
         learner="logistic" if target.binary else None, clusters=target.clusters, level=options.level,
