@@ -171,6 +171,8 @@ class _Reader:
             gold = _gold_letter(gold, choices)
         if gold is not None and self.grading in ("numeric", "squared_error"):
             _numeric_gold(gold)
+        if gold is not None and self.grading == "math":
+            _math_gold(gold)
         item_id = parts.item_id if parts.item_id not in (None, "") else f"row-{number:06d}"
         if _SURROGATE.search(str(item_id)) or "\x00" in str(item_id):
             raise BadRow("has an id with characters that cannot be written (a NUL or half a surrogate pair)")
@@ -331,10 +333,23 @@ def _gold_letter(gold: str, choices: tuple[str, ...] | None) -> str:
 
 
 def _numeric_gold(gold: str) -> None:
-    from pipeline.benchmark.numbers import parse_number
+    from pipeline.benchmark.numbers import is_plain_gold, parse_number
 
     if parse_number(gold) is None:
         raise BadRow(f"has the gold answer {gold[:40]!r}, which is not a number; choose another grading")
+    if not is_plain_gold(gold):
+        raise BadRow(f"has the gold answer {gold[:40]!r}, of which not all is a plain number; write it in figures")
+
+
+def _math_gold(gold: str) -> None:
+    """Refuse a gold whose brackets do not match: math-verify reads a part of it, or nothing."""
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", gold):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            break
+    if depth:
+        raise BadRow(f"has the gold answer {gold[:40]!r}, whose braces do not match")
 
 
 def _axis_value(value: Any, column: str, kind: ProfileKind | None) -> float | str:
