@@ -27,6 +27,7 @@ _COMMANDS = {
     "runs": ("runs", "What runs there are."),
     "study": ("study", "Reproduce a table or figure of the papers."),
     "import": ("imports", "Other tools' results into our tables."),
+    "audit": ("audit", "Answers that could not be read, out to a person and back."),
     "labels": ("labels", "The items that need gold labels, out to a CSV and back."),
     "export": ("export", "The responses of a run as one portable file."),
     "cache": ("cache", "Care of the response cache."),

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.evaluation.document import Decisions, EstimateSet
 from pipeline.evaluation.methods import decides, leads, method_label
+from pipeline.evaluation.reading import GradingError
 from pipeline.report.text_tables import TextTable, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["about", "number", "print_estimates", "span", "worth"]
+__all__ = ["about", "audit_sentence", "number", "print_estimates", "span", "worth"]
 
 _LARGE = 1e6
 """From here on decimals say nothing."""
@@ -62,6 +63,10 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
         yield _judges(estimates)
     if any(isinstance(e, Estimate) for methods in estimates.values() for e in methods.values()):
         yield _means(estimates, title)
+    if any(entry.count for entry in estimates.unread.values()):
+        yield _unread(estimates)
+    if estimates.audit is not None:
+        yield Text(plain(audit_sentence(estimates.audit)))
     if profiles:
         for target, methods in estimates.items():
             for method, profile in methods.items():
@@ -92,6 +97,26 @@ def _judges(estimates: EstimateSet) -> TextTable:
         if not biased:
             table.add(*first, "nobody shown", "", "")
     return table
+
+
+def _unread(estimates: EstimateSet) -> TextTable:
+    """Answers in which none could be read, per target, with what they could be worth."""
+    columns = [("target", False), ("unread", True), ("share", True), ("mean if wrong", True), ("if right", True)]
+    table = TextTable("Answers in which none could be read", columns)
+    for target, entry in estimates.unread.items():
+        bounds = [
+            "–" if value is None else number(value, percent=True) for value in (entry.value_low, entry.value_high)
+        ]
+        table.add(target, str(entry.count), f"{entry.share:.1%}", *bounds)
+    return table
+
+
+def audit_sentence(audit: GradingError) -> str:
+    """What a person found in the checked sample."""
+    return (
+        f"A person checked {audit.checked} answers at random: {audit.wrong} were graded wrong"
+        f" ({audit.rate:.1%}, {audit.level:.0%} interval {audit.low:.1%} to {audit.high:.1%})."
+    )
 
 
 def worth(estimate: Estimate) -> str:

@@ -13,6 +13,7 @@ from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.cassette import import_cassette, write_cassette
 from pipeline.models.entries import Entry
 from pipeline.models.types import Failed
+from pipeline.runs.audit import AUDIT_FILE
 from pipeline.runs.call_log import read_calls, recorded_failures
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.setup import prepare
@@ -61,11 +62,18 @@ def export_run(directory: RunDirectory, cassette: Path, *, cache_dir: Path | Non
         "benchmark_file": _benchmark_file(config.benchmark.path),
         "negotiated": manifest.get("negotiated") or {},
         "versions": manifest.get("versions"),
+        "audit": _audit(directory),
     }
     keys = sorted({line["key"] for line in read_calls(directory.calls_file) if line["state"] != "failed"})
     failures = recorded_failures(directory.calls_file)
     with ReplyCache(cache_dir or default_cache_dir()) as cache:
         return write_cassette(cassette, facts, _entries(cache, keys), (failures[key] for key in sorted(failures)))
+
+
+def _audit(directory: RunDirectory) -> str | None:
+    """A person's corrections, by request key, as the run keeps them."""
+    path = directory.path / AUDIT_FILE
+    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 def _entries(cache: ReplyCache, keys: list[str]) -> Iterator[Entry]:
@@ -106,6 +114,8 @@ def open_cassette(cassette: Path, folder: Path) -> RecordedRun:
         write_atomically(directory.config_file, json.dumps(config))
         manifest = {"schema": 1, "benchmark": facts["benchmark"], "negotiated": facts.get("negotiated") or {}}
         write_atomically(directory.manifest_file, json.dumps(manifest))
+        if facts.get("audit"):
+            write_atomically(directory.path / AUDIT_FILE, str(facts["audit"]))
         run_id = str(facts["run_id"])
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{cassette}: the header does not describe a run ({error})") from None

@@ -9,6 +9,7 @@ from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.planning import families_worth
+from pipeline.runs.audit import apply_stored_audit, grading_error
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
 from pipeline.runs.exported import Exported, exported
@@ -16,6 +17,7 @@ from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
 from pipeline.runs.quality import quality_warnings, simulated_truth
+from pipeline.runs.unread import unread_answers, unread_warnings
 from pipeline.tables.cast import Cast
 from pipeline.tables.schemas import signals_table
 from pipeline.tables.signals import assemble_signals
@@ -31,6 +33,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
         InputError: nothing can be estimated from these tables.
     """
     apply_stored_labels(directory, config, manifest)
+    apply_stored_audit(directory)
     tables = RunTables(directory.tables)
     frame, schema = assemble_signals(
         tables.items,
@@ -47,17 +50,20 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     table = exported(config, RunTables(directory.tables))
     write_frame(directory.tables, signals_table(table.frame), table.frame, metadata=table.metadata())
     estimates = estimate_run(config, tables, table)
-    noticed = quality_warnings(config, tables)
+    unread = unread_answers(config, tables)
+    noticed = (*unread_warnings(unread), *quality_warnings(config, tables))
     truth = simulated_truth(config, tables)
     worth = _worth(table) if "lace" in config.estimate else []
     estimates = replace(
         estimates,
         warnings=tuple(dict.fromkeys((*noticed, *estimates.warnings))),
+        unread=unread,
+        audit=grading_error(tables),
         extra={**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
     )
     write_atomically(directory.estimates_file, estimates.to_json())
     make_report(directory, state="done")  # which is what the manifest says as soon as the report is there
-    manifest.finish("done")
+    manifest.finish("done", unread={name: entry.to_dict() for name, entry in unread.items()})
     return estimates
 
 

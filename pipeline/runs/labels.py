@@ -31,7 +31,15 @@ from pipeline.tables.labels import (
 from pipeline.tables.schemas import TABLES, items_schema
 from pipeline.tables.store import read_table, write_frame
 
-__all__ = ["StoredLabels", "apply_stored_labels", "export_run_labels", "import_run_labels", "stored_labels"]
+__all__ = [
+    "StoredLabels",
+    "apply_stored_labels",
+    "export_run_labels",
+    "import_run_labels",
+    "item_of",
+    "run_grader",
+    "stored_labels",
+]
 
 SCHEMA = 1
 _FILE = "labels.json"
@@ -168,20 +176,20 @@ def _allowed(directory: RunDirectory, items: pl.DataFrame) -> list[str] | None:
 
 def _check_gradable(directory: RunDirectory, config: RunConfig, items: pl.DataFrame, gold: Mapping[str, str]) -> None:
     """Grade a reply against every new label once, so that a gold that cannot be graded is refused before it is kept."""
-    grader = _grader(directory, config)
+    grader = run_grader(directory, config)
     try:
         for row in items.filter(pl.col("item_id").is_in(list(gold))).iter_rows(named=True):
-            grader.grade("Answer: 0", _item({**row, "gold": gold[row["item_id"]]}))
+            grader.grade("Answer: 0", item_of({**row, "gold": gold[row["item_id"]]}))
     finally:
         grader.close()
 
 
-def _grader(directory: RunDirectory, config: RunConfig) -> Grader:
+def run_grader(directory: RunDirectory, config: RunConfig) -> Grader:
     grading = directory.manifest().get("benchmark", {}).get("grading") or config.benchmark.grading
     return Grader(grading or "exact", tolerance=config.benchmark.tolerance)
 
 
-def _item(row: Mapping[str, Any]) -> Item:
+def item_of(row: Mapping[str, Any]) -> Item:
     choices = None if row["choices"] is None else tuple(row["choices"])
     return Item(row["item_id"], row["question"], row["gold"], choices, row["profile"])
 
@@ -203,8 +211,8 @@ def apply_stored_labels(directory: RunDirectory, config: RunConfig, manifest: Ma
     )
     kind = manifest.values.get("benchmark", {}).get("profile_kind")
     write_frame(directory.tables, items_schema(kind), items)
-    lookup = {row["item_id"]: _item(row) for row in items.filter(mine).iter_rows(named=True)}
-    grader = _grader(directory, config)
+    lookup = {row["item_id"]: item_of(row) for row in items.filter(mine).iter_rows(named=True)}
+    grader = run_grader(directory, config)
     try:
         for name, text in (("responses", "text"), ("candidates", "answer")):
             frame = read_table(directory.tables, name)

@@ -11,9 +11,10 @@ from typing import Any
 from pipeline.errors import InputError
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.types import Failed
+from pipeline.runs.audit import AUDIT_FILE, stored_audit
 from pipeline.runs.call_log import recorded_failures
 from pipeline.runs.cassettes import RecordedRun, open_cassette
-from pipeline.runs.directory import RunDirectory, find_run
+from pipeline.runs.directory import RunDirectory, find_run, write_atomically
 from pipeline.runs.drive import replay_collection
 from pipeline.runs.interface import RunResult, result_of
 from pipeline.runs.manifest import Manifest
@@ -71,6 +72,9 @@ async def _replay(
     negotiated: dict[str, Any] = original.manifest().get("negotiated") or {}
     with target.locked():
         save_prompts(prepared.prompts, target.path / "prompts")
+        if (original.path / AUDIT_FILE).exists():  # a person's corrections are part of what was recorded
+            stored_audit(original.path)
+            write_atomically(target.path / AUDIT_FILE, (original.path / AUDIT_FILE).read_text(encoding="utf-8"))
         await replay_collection(target, prepared, cache, failures=failures, negotiated=negotiated, command=command)
 
 

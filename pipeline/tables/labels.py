@@ -123,13 +123,13 @@ def write_label_sheet(
             writer = csv.writer(file)
             writer.writerow(["id", "question", "answer", "gold", "instructions"])
             for row in rows:
-                writer.writerow([_inert(row.id), _inert(row.question), _inert(row.answer), "", said])
+                writer.writerow([inert_text(row.id), inert_text(row.question), inert_text(row.answer), "", said])
         design_path(sheet).write_text(design.to_json(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{sheet} cannot be written: {error.strerror or error}") from error
 
 
-def _inert(text: str) -> str:
+def inert_text(text: str) -> str:
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return "'" + text if text.startswith(_FORMULA) else text
 

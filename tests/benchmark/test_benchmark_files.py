@@ -247,7 +247,8 @@ def test_jitter_is_bounded_seeded_and_keeps_the_groups_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "gold", ["2 hours 30 minutes", "5²", "3 hundred", "forty-two", "5 or 6", "about five", "3 dozen", "10^3", "x = 1, y = 2"]
+    "gold",
+    ["2 hours 30 minutes", "5²", "3 hundred", "forty-two", "5 or 6", "about five", "3 dozen", "10^3", "x = 1, y = 2"],
 )
 def test_a_gold_that_is_not_all_one_plain_number_is_refused_with_its_row(tmp_path: Path, gold: str) -> None:
     path = tmp_path / "b.jsonl"
@@ -258,7 +259,9 @@ def test_a_gold_that_is_not_all_one_plain_number_is_refused_with_its_row(tmp_pat
         load_benchmark(settings, 0)
 
 
-@pytest.mark.parametrize("gold", ["7", "-7", "1,234.50", "$12", "50%", "3/4", "\\frac{1}{2}", "1e3", "12 km", "3 1/2", ".5"])
+@pytest.mark.parametrize(
+    "gold", ["7", "-7", "1,234.50", "$12", "50%", "3/4", "\\frac{1}{2}", "1e3", "12 km", "3 1/2", ".5"]
+)
 def test_plain_golds_are_taken(tmp_path: Path, gold: str) -> None:
     path = tmp_path / "b.jsonl"
     path.write_text(json.dumps({"id": "a", "question": "q", "gold": gold}) + "\n")

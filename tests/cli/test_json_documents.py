@@ -69,6 +69,7 @@ CASES = [
     ("import table", "t.csv --out again.jsonl"),
     ("labels export", f"t.csv new-sheet.csv {COLUMNS}"),
     ("labels export", "b run-sheet.csv -n 3"),
+    ("audit", "b --out audit-sheet.csv --sample 2"),
     ("labels import", "t.csv sheet.csv --out labeled.csv"),
     ("export", "a again.jsonl.gz"),
     ("cache stats", ""),

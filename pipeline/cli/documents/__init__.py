@@ -29,6 +29,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "import inspect": care.ImportDocument,
     "import lm-eval": care.ImportDocument,
     "import table": care.ImportDocument,
+    "audit": care.AuditDocument,
     "labels export": care.LabelsExportDocument,
     "labels import": EstimatesDocument,
     "export": care.ExportDocument,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pipeline.cli.documents.shape import Shape
 
 __all__ = [
+    "AuditDocument",
     "CacheImportDocument",
     "CachePruneDocument",
     "CacheStatsDocument",
@@ -109,6 +110,25 @@ class ImportDocument(Shape):
     """What was skipped or changed, one line each."""
     next: str
     """A command that estimates from the table; COL stands where a choice is left."""
+
+
+class AuditDocument(Shape):
+    """An audit sheet that was written."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["audit"]
+    """The command."""
+    run: str
+    """The run directory."""
+    file: str
+    """The sheet."""
+    unread: int
+    """Answers in it that could not be read."""
+    sample: int
+    """Read answers in it, drawn at random."""
+    next: str
+    """The command that takes the filled sheet back."""
 
 
 class LabelsExportDocument(Shape):

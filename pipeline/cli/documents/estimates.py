@@ -367,6 +367,38 @@ class CriterionEntry(Shape):
     """Judges held against its ratings."""
 
 
+class UnreadEntry(Shape):
+    """Answers of one target in which none could be read."""
+
+    count: int
+    """How many."""
+    share: float
+    """Of the target's answers."""
+    value_low: float | None
+    """Plain mean over the labeled items, unread answers wrong; null where outcomes are not 0 or 1."""
+    value_high: float | None
+    """The same, had all of them been right."""
+    forms: list[list[Any]]
+    """The commonest forms of their last lines, each with its count."""
+
+
+class AuditEntry(Shape):
+    """How often a person found the grading of a random sample wrong."""
+
+    checked: int
+    """Answers checked."""
+    wrong: int
+    """Graded wrong."""
+    rate: float
+    """Their share."""
+    low: float
+    """Lower end of its Wilson interval."""
+    high: float
+    """Upper end of the same."""
+    level: float
+    """Nominal coverage."""
+
+
 class EstimatesDocument(Shape):
     """Every estimate, with interval, method and diagnostics."""
 
@@ -390,6 +422,10 @@ class EstimatesDocument(Shape):
     """Where a signal is a judge's score."""
     criteria: NotRequired[dict[str, CriterionEntry]]
     """Where people rated more than one thing: the others by name."""
+    unread: NotRequired[dict[str, UnreadEntry]]
+    """Where a run collected answers: target → those in which none could be read."""
+    audit: NotRequired[AuditEntry]
+    """Where a person checked a random sample of the grading."""
     worth: NotRequired[list[WorthEntry]]
     """Where a run estimated LACE."""
     simulated: NotRequired[dict[str, SimulatedTruth]]

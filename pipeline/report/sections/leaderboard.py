@@ -8,7 +8,7 @@ from pipeline.report.charts import Interval, forest_plot
 from pipeline.report.markup import Cell, figure, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, means, truth, value
-from pipeline.report.terminal import worth
+from pipeline.report.terminal import audit_sentence, worth
 
 __all__ = ["forest", "leaderboard"]
 
@@ -43,7 +43,31 @@ def leaderboard(run: RunFolder) -> str:
         source="estimates.json, targets → target → method",
     )
     chart = figure(forest(run), f"Points and {100 * level:g} % intervals; diamonds are known values.")
-    return section("leaderboard", "Leaderboard", _ranks(run), chart, made)
+    return section("leaderboard", "Leaderboard", _ranks(run), chart, made, _unread(run))
+
+
+def _unread(run: RunFolder) -> str:
+    """Answers in which none could be read, and what a person found in a checked sample of the others."""
+    rows: list[list[Cell]] = [
+        [target, entry.count, f"{entry.share:.1%}", *(_mean(value) for value in (entry.value_low, entry.value_high)),
+         "; ".join(f"{form} ({count}×)" for form, count in entry.forms)]
+        for target, entry in run.estimates.unread.items()
+    ]  # fmt: skip
+    audited = run.estimates.audit
+    note = "if right: the plain mean over the labeled items, had all unread answers been right."
+    if audited is not None:
+        note = f"{audit_sentence(audited)} {note}"
+    if not rows:
+        return ""
+    columns = ["target", "unread", "share", "mean, %", "if right, %", "commonest ends"]
+    return table(
+        columns, rows, caption="Answers in which none could be read", numeric=(1, 2, 3, 4), note=note,
+        source="estimates.json, unread and audit",
+    )  # fmt: skip
+
+
+def _mean(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
 
 
 def _cells(method: str, estimate: Estimate, percent: bool) -> list[Cell]:

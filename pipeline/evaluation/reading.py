@@ -1,0 +1,67 @@
+"""How well replies were read: answers that could not be, and how often a person found a reading wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["GradingError", "Unread"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Answers of one target in which none could be read.
+
+    Attributes:
+        count: how many.
+        share: of the target's answers, in [0, 1].
+        value_low: plain mean over the labeled items as it is, unread ones wrong; None where φ is no share.
+        value_high: the same, had all of them been right.
+        forms: the commonest forms of their last lines, most frequent first, each with its count.
+    """
+
+    count: int
+    share: float
+    value_low: float | None
+    value_high: float | None
+    forms: tuple[tuple[str, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in estimates.json."""
+        return {**asdict(self), "forms": [list(form) for form in self.forms]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Unread:
+        """From estimates.json."""
+        forms = tuple((str(form), int(count)) for form, count in data.get("forms", ()))
+        return cls(data["count"], data["share"], data["value_low"], data["value_high"], forms)
+
+
+@dataclass(frozen=True, slots=True)
+class GradingError:
+    """How often a person who checked a random sample of read answers found φ wrong.
+
+    Attributes:
+        checked: answers of the sample that were checked.
+        wrong: those among them whose φ was wrong.
+        rate: their share.
+        low, high: Wilson interval of the rate.
+        level: its nominal coverage.
+    """
+
+    checked: int
+    wrong: int
+    rate: float
+    low: float
+    high: float
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in estimates.json."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GradingError:
+        """From estimates.json."""
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
