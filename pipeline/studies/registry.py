@@ -149,7 +149,7 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
     ),
     "lace-real": (
         "pipeline.studies.lace_real:study",
-        "The protocol of section 5.3 on a real table (or a folder of known ones), with all ablations.",
+        "The protocol of section 5.3 on real tables or finished runs, with all ablations.",
     ),
     "evaluation-matrix": (
         "pipeline.studies.evaluation_matrix:study",
