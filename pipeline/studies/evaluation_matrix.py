@@ -352,7 +352,7 @@ TITLE = "Evaluation: every method under every draw of labels"
 study = Study(
     "evaluation-matrix",
     TITLE,
-    "Bias, standard error and coverage of every handled cell at n = 30, 100, 400: means, gaps, levels, comparators.",
+    "Bias and coverage of every handled cell at n = 30, 100, 400: means, gaps, levels, comparators, draws.",
     _run,
     DEFAULT_REPS,
 )
