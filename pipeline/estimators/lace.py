@@ -23,7 +23,7 @@ from pipeline.estimators.lace_interval import (
 from pipeline.estimators.lace_pool import PoolMoments, pool_moments
 from pipeline.estimators.localities import Locality, ProfileAxis, resolve_axis
 from pipeline.estimators.results import Profile
-from pipeline.estimators.sampling import labeled_clusters
+from pipeline.estimators.sampling import LabelDraw, Sampling, labeled_clusters, resolve_draw
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import (
     check_outcome,
@@ -53,7 +53,7 @@ class ProfileProblem:
         inclusion: (M,) label inclusion probabilities, or None.
         draw_p: p-value of the hypothesis that the labels are a random part of the pool on z.
         prepared: the signals on both scales of the adaptive rule, where the caller had them ready.
-        clusters: (n,) codes of the labels' clusters, or None.
+        clusters: (n,) codes of the labels' clusters, or None; draw: of strata or rounds, or None.
     """
 
     axis: ProfileAxis
@@ -64,13 +64,16 @@ class ProfileProblem:
     draw_p: float
     prepared: PreparedSignals | None = None
     clusters: NDArray[np.intp] | None = None
+    draw: LabelDraw | None = None
 
     def sample(self, centre: FloatArray, scale: FloatArray | float = 1.0) -> LabeledSample:
         """The labeled items with signals (S − centre)/scale."""
         rows = np.flatnonzero(self.labeled)
         picked = (self.signals[rows] - centre) / scale
         inclusion = None if self.inclusion is None else self.inclusion[rows]
-        return LabeledSample(self.axis.z[rows], self.y[rows], picked, inclusion, len(self.labeled), self.clusters)
+        return LabeledSample(
+            self.axis.z[rows], self.y[rows], picked, inclusion, len(self.labeled), self.clusters, self.draw
+        )
 
 
 def pose_problem(
@@ -83,6 +86,7 @@ def pose_problem(
     inclusion_probabilities: ArrayLike | None,
     *,
     clusters: ArrayLike | None = None,
+    sampling: Sampling | None = None,
     check_draw: bool = True,
 ) -> ProfileProblem:
     """Check the arrays against each other and warn where the labels do not look drawn at random."""
@@ -91,6 +95,10 @@ def pose_problem(
     outcome, mask = check_outcome(y, labeled, rows)
     values = check_signals(signals, rows)
     inclusion = check_probabilities(inclusion_probabilities, rows)
+    drawn = None
+    if sampling is not None:
+        drawn = resolve_draw(sampling, mask, None, inclusion)
+        inclusion = sampling.chances(mask)
     if inclusion is not None and not mask[inclusion == 1.0].all():
         raise ValueError("items with inclusion probability 1 are not labeled; give the share that was labeled")
     draw_p = 1.0
@@ -99,7 +107,7 @@ def pose_problem(
         warn_if_labels_not_random(draw_p)
     prepared = signals if isinstance(signals, PreparedSignals) else None
     groups = None if clusters is None else labeled_clusters(clusters, mask)
-    return ProfileProblem(axis, values, outcome, mask, inclusion, draw_p, prepared, groups)
+    return ProfileProblem(axis, values, outcome, mask, inclusion, draw_p, prepared, groups, drawn)
 
 
 def lace_profile(
@@ -123,6 +131,7 @@ def lace_profile(
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
+    sampling: Sampling | None = None,
 ) -> Profile:
     """Conditional mean of an outcome along a profile, with cheap signals as local control variates.
 
@@ -153,6 +162,7 @@ def lace_profile(
         level: pointwise coverage in (0, 1).
         inclusion_probabilities: (M,) in (0, 1], the chance each item had of being labeled; None means equal.
         clusters: (M,) labels of groups that were sampled together; intervals then count clusters, not items.
+        sampling: how the labels were drawn (strata, rounds), in place of ``inclusion_probabilities``.
 
     Returns:
         Profile. ``diagnostics`` name the interval and the verdict (signals help, neutral, hurt) per point.
@@ -162,7 +172,9 @@ def lace_profile(
     """
     check_options(target, interval, empty, ridge)
     check_level(level)
-    problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities, clusters=clusters)
+    problem = pose_problem(
+        z, y, signals, labeled, at, locality, inclusion_probabilities, clusters=clusters, sampling=sampling
+    )
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize,
         coefficients=coefficients, adapt=adapt, learner=learner, rng=rng, empty=empty,

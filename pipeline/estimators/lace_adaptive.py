@@ -200,9 +200,8 @@ def summarise_average(sample: LabeledSample, weights: FloatArray, fit: AveragedF
     reached = square > 0.0
     n_effective = np.where(reached, 1.0 / np.where(reached, square, 1.0), 0.0)
     naive = weights @ sample.y
-    kept = np.sqrt(sample.unsampled)
-    variance = sample.variance(fit.linear * fit.error * kept)
-    plain = sample.variance(weights * left_out.error[0] * kept)
+    variance = sample.pool_variance(fit.linear * fit.error)
+    plain = sample.pool_variance(weights * left_out.error[0])
     variance += plain / np.maximum(n_effective, 1.0)
     share = sample.sums(fit.linear**2 / (1.0 - fit.leverage))
     share_square = np.vecdot(share, share)

@@ -15,6 +15,7 @@ from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, fit_profile, 
 from pipeline.estimators.lace_interval import Interval, Target
 from pipeline.estimators.localities import Locality
 from pipeline.estimators.results import Profile
+from pipeline.estimators.sampling import Sampling
 
 __all__ = ["lace_profile_band", "pointwise_level"]
 
@@ -43,6 +44,7 @@ def lace_profile_band(
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
+    sampling: Sampling | None = None,
 ) -> Profile:
     """A profile whose intervals cover the whole curve at once with probability ``level``.
 
@@ -63,7 +65,9 @@ def lace_profile_band(
     if draws < 100:
         raise ValueError(f"draws must be at least 100, got {draws}")
     generator = np.random.default_rng(rng)
-    problem = pose_problem(z, y, signals, labeled, at, locality, inclusion_probabilities, clusters=clusters)
+    problem = pose_problem(
+        z, y, signals, labeled, at, locality, inclusion_probabilities, clusters=clusters, sampling=sampling
+    )
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize, adapt=adapt,
         learner=learner, rng=generator if learner or ridge == "cv" else None, keep_influence=True,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators.localities import ProfileAxis, normalise_log_kernel
+from pipeline.estimators.sampling import LabelDraw
 
 __all__ = ["LabeledSample", "LocalFit", "fit_points", "label_weights", "point_blocks", "ridge_inverse"]
 
@@ -28,6 +29,7 @@ class LabeledSample:
         inclusion: (n,) label inclusion probabilities, or None for equal ones.
         rows: M, the number of pool items.
         clusters: (n,) codes of groups that were sampled together, or None.
+        draw: how they were drawn, where that was in strata or rounds; ``inclusion`` then holds what weighs them so.
     """
 
     z: FloatArray
@@ -36,6 +38,7 @@ class LabeledSample:
     inclusion: FloatArray | None
     rows: int
     clusters: NDArray[np.intp] | None = None
+    draw: LabelDraw | None = None
 
     @property
     def complete(self) -> bool:
@@ -45,6 +48,8 @@ class LabeledSample:
     @property
     def unsampled(self) -> FloatArray:
         """(n,) finite-population factors: 1 − n/M, or 1 − the item's inclusion probability."""
+        if self.draw is not None:
+            return self.draw.unsampled
         if self.inclusion is None:
             return np.full(len(self.y), 1.0 - len(self.y) / self.rows)
         return 1.0 - self.inclusion
@@ -65,6 +70,12 @@ class LabeledSample:
             return np.asarray(total)
         count = np.count_nonzero(sums, axis=1)
         return np.asarray(total * count / np.maximum(count - 1, 1))
+
+    def pool_variance(self, influence: FloatArray) -> FloatArray:
+        """(g,) the same about the pool: with finite-population factors, within strata where labels were drawn so."""
+        if self.draw is not None:
+            return self.variance(self.draw.deviations(influence))
+        return self.variance(influence * np.sqrt(self.unsampled))
 
     def design_effect(self, weights: FloatArray, centred: FloatArray) -> FloatArray:
         """(g,) variance of the local mean of the labels with its clusters over the same without; 1 without clusters."""

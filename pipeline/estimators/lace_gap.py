@@ -15,6 +15,7 @@ from pipeline.estimators.lace import DEFAULT_RIDGE, check_options, fit_profile, 
 from pipeline.estimators.lace_interval import Interval, Target
 from pipeline.estimators.localities import Locality
 from pipeline.estimators.results import Profile
+from pipeline.estimators.sampling import Sampling
 from pipeline.estimators.validation import check_outcome, check_signals, is_binary
 
 __all__ = ["gap_signals", "lace_gap", "unless_all_agree"]
@@ -45,6 +46,7 @@ def lace_gap(
     level: float = 0.95,
     inclusion_probabilities: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
+    sampling: Sampling | None = None,
 ) -> Profile:
     """Δ̂(z) = D̄_L(z) − β̂(z)'{H̄_L(z) − H̄_T(z)} with D = Y_a − Y_b and H = (S_a, S_b, S_a − S_b[, pairwise]).
 
@@ -57,7 +59,7 @@ def lace_gap(
         pairwise: (M, P) or (M,) signals of the pair itself.
         labeled: (M,) booleans; None means where both outcomes are finite.
         at, locality, ridge, coefficient_locality, standardize, adapt, rng, empty, target, level,
-            inclusion_probabilities, clusters: as in ``lace_profile``.
+            inclusion_probabilities, clusters, sampling: as in ``lace_profile``.
             ``adapt="curved"`` adds regressions on the squares of both scales to the candidates of "average".
         learner: as in ``lace_profile``; a difference of right and wrong answers takes three values, so that
             "logistic" is refused unless every difference is 0 or 1.
@@ -81,7 +83,9 @@ def lace_gap(
     first, rows = check_outcome(first, mask)
     second, _ = check_outcome(second, rows)
     features = gap_signals(signals_a, signals_b, pairwise)
-    problem = pose_problem(z, first - second, features, rows, at, locality, inclusion_probabilities, clusters=clusters)
+    problem = pose_problem(
+        z, first - second, features, rows, at, locality, inclusion_probabilities, clusters=clusters, sampling=sampling
+    )
     fitted = fit_profile(
         problem, ridge=ridge, coefficient_locality=coefficient_locality, standardize=standardize, adapt=adapt,
         learner=learner, rng=rng, empty=empty, binary=False, curved=True,

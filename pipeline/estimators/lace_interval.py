@@ -73,10 +73,10 @@ def summarise(sample: LabeledSample, fit: LocalFit) -> PointSummary:
     reached = square > 0.0
     n_effective = np.where(reached, 1.0 / np.where(reached, square, 1.0), 0.0)
     share = fit.linear**2 / (1.0 - fit.leverage) * sample.unsampled
-    if sample.clusters is None:
+    if sample.clusters is None and sample.draw is None:
         variance = np.vecdot(share, fit.residual**2)
     else:
-        variance = sample.variance(np.sqrt(share) * np.sign(fit.linear) * fit.residual)
+        variance = sample.pool_variance(fit.linear * fit.residual / np.sqrt(1.0 - fit.leverage))
     df = _degrees(sample.sums(share if not sample.complete else fit.weights**2 / (1.0 - np.minimum(fit.weights, 0.95))))
     spread = outcome_spread(fit.weights, fit.centred, n_effective)
     total = np.vecdot(fit.weights, fit.centred**2)

@@ -134,10 +134,10 @@ class LabelDraw:
         return float(max(len(self.shares) - kinds, 1))
 
     def deviations(self, influence: FloatArray, *, finite: bool = True) -> FloatArray:
-        """(n,) values whose sum of squares (over clusters: squared sums) is the variance of Σ influence.
+        """(…, n) values whose sum of squares (over clusters: squared sums) is the variance of Σ influence.
 
         Args:
-            influence: (n,) weights times errors, of which the draw moves the part ``moving``.
+            influence: (…, n) weights times errors, of which the draw moves the part ``moving``.
             finite: with finite-population factors (about the pool); without, as if drawn from no end of items.
         """
         moved = influence * self.moving
@@ -148,13 +148,15 @@ class LabelDraw:
     def _centred(self, moved: FloatArray) -> FloatArray:
         assert self.strata is not None
         count = np.bincount(self.strata).astype(np.float64)
-        mean = np.bincount(self.strata, weights=moved) / count
-        n = len(moved)
+        n = moved.shape[-1]
+        member = np.zeros((n, len(count)))
+        member[np.arange(n), self.strata] = 1.0
+        mean = moved @ member / count
         # One label shows no spread: its own value stands in, about 0, not about itself.
         single = count < 2.0
         stretch = np.where(single, 1.0, (n - 1) / n * count / np.maximum(count - 1.0, 1.0))
         mean = np.where(single, 0.0, mean)
-        return (moved - mean[self.strata]) * np.sqrt(stretch[self.strata])
+        return np.asarray((moved - mean[..., self.strata]) * np.sqrt(stretch[self.strata]))
 
     def units(self, deviations: FloatArray) -> FloatArray:
         """Sums over the independent units: the labels themselves, or their clusters (with C/(C − 1))."""

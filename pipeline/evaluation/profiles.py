@@ -82,11 +82,13 @@ def _fit(
     placed = place(target, options)
     rows, chances = placed.rows, target.chances
     columns = target.filled()[0] if signals else np.zeros((target.size, 0))
+    # Items without a value on the axis leave their strata with other sizes: what is left is weighed by its chances.
+    whole = len(placed.z) == target.size
+    design = target.design if whole else {"inclusion_probabilities": None if chances is None else chances[rows]}
     profile = estimator(
         placed.z, target.y[rows], columns[rows], labeled=target.labeled[rows], locality=placed.locality,
         level=options.level, target=options.target,
-        inclusion_probabilities=None if chances is None else chances[rows],
-        clusters=None if target.clusters is None else target.clusters[rows], **given,
+        clusters=None if target.clusters is None else target.clusters[rows], **design, **given,
     )  # fmt: skip
     if target.complete:  # with every outcome known signals have nothing left to do
         profile = replace(profile, verdict=("neutral",) * len(profile.at))

@@ -194,15 +194,14 @@ def _gap(world: World, labels: Labels, target: Target, seen: NDArray[np.bool_]) 
 def _levels(world: World, labels: Labels, target: Target) -> Result:
     return lace_profile(
         world.level, world.y, world.signals, labeled=labels.seen, locality=Categorical(), adapt="average",
-        target=target, inclusion_probabilities=labels.chances(labels.seen), clusters=labels.clusters,
+        target=target, sampling=labels.sampling, clusters=labels.clusters,
     )  # fmt: skip
 
 
 def _gap_levels(world: World, labels: Labels, target: Target) -> Result:
     return lace_gap(
         world.level, world.y, world.other, world.signals, world.other_signals, labeled=labels.seen,
-        locality=Categorical(), adapt="average", target=target,
-        inclusion_probabilities=labels.chances(labels.seen), clusters=labels.clusters,
+        locality=Categorical(), adapt="average", target=target, sampling=labels.sampling, clusters=labels.clusters,
     )  # fmt: skip
 
 
@@ -341,8 +340,8 @@ def _run(options: StudyOptions) -> StudyResult:
         "simple: at random. chances: independent draws, hard items more often. strata: three by a signal, drawn "
         "unequally. rounds: a third as a pilot, the rest by Neyman's allocation from it. clusters: groups of five that "
         "share what makes them hard, labeled whole.",
-        "Levels and the one-step estimator take strata and rounds as chances: weighted rightly, with the variance of "
-        "independent draws, which is no smaller.",
+        "Comparators and the one-step estimator take strata and rounds as chances: weighted rightly, with the variance "
+        "of independent draws, which is no smaller.",
     )
     return StudyResult(TITLE, (ResultTable("Cells", columns, tuple(rows)),), notes=notes)
 

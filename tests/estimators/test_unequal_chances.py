@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipeline.estimators import (
     Categorical,
     Profile,
+    Sampling,
     comparator_profile,
     lace_gap,
     lace_mean,
@@ -273,3 +274,64 @@ def test_equal_chances_are_none_in_profiles(adapt: str | None) -> None:
         plain, equal = run(None), run(np.full(300, 0.3))
         for name in ("value", "se", "low", "high", "worth"):
             np.testing.assert_allclose(getattr(equal, name), getattr(plain, name), rtol=1e-9)
+
+
+def in_strata(rng: np.random.Generator) -> tuple[FloatArray, FloatArray, Sampling, NDArray[np.bool_]]:
+    """(y, signal, sampling, seen): two strata by what is hard, a fifth of one and a half of the other labeled."""
+    y, _, signal, _ = draw(rng)
+    strata = (signal[:, 0] > 0).astype(int)
+    rows = [
+        rng.choice(np.flatnonzero(strata == h), round(share * (strata == h).sum()), replace=False)
+        for h, share in ((0, 0.2), (1, 0.5))
+    ]
+    return y, signal, Sampling.stratified(strata), np.isin(np.arange(300), np.concatenate(rows))
+
+
+def test_profiles_have_the_variance_of_their_strata() -> None:
+    y, signal, sampling, seen = in_strata(np.random.default_rng(16))
+    one = lace_profile(
+        np.zeros(300), y, signal, labeled=seen, locality=Categorical(), sampling=sampling, standardize=True
+    )
+    mean = lace_mean(y, signal, labeled=seen, sampling=sampling, standardize=True)
+    assert one.value[0] == pytest.approx(mean.value)
+    assert one.se[0] == pytest.approx(mean.se)
+    by_chance = lace_profile(
+        np.zeros(300), y, np.empty((300, 0)), labeled=seen, locality=Categorical(),
+        inclusion_probabilities=sampling.chances(seen),
+    )  # fmt: skip
+    in_them = lace_profile(
+        np.zeros(300), y, np.empty((300, 0)), labeled=seen, locality=Categorical(), sampling=sampling
+    )
+    assert in_them.value[0] == pytest.approx(by_chance.value[0])
+    assert in_them.se[0] < 0.95 * by_chance.se[0]  # independent draws: up to a third too wide
+
+
+@pytest.mark.parametrize("adapt", [None, "average"])
+def test_levels_drawn_in_strata_cover(adapt: str | None) -> None:
+    rng = np.random.default_rng(17)
+    hits, error, variance = [], [], []
+    for _ in range(150):
+        y, signal, sampling, seen = in_strata(rng)
+        profile = lace_profile(
+            LEVELS, y, signal, labeled=seen, locality=Categorical(), adapt=adapt, standardize=adapt is None,
+            sampling=sampling,
+        )  # fmt: skip
+        truth = level_means(y)
+        hits.append((profile.low <= truth) & (truth <= profile.high))
+        error.append(profile.value - truth)
+        variance.append(profile.variance)
+    assert np.mean(hits) > 0.92
+    assert 0.8 < np.mean(variance) / np.mean(np.square(error)) < 1.3
+
+
+def test_one_stratum_is_none_in_profiles() -> None:
+    y, signal, _, seen = in_strata(np.random.default_rng(18))
+    for adapt in (None, "average"):
+        plain, single = (
+            lace_profile(LEVELS, y, signal, labeled=seen, adapt=adapt, standardize=adapt is None, sampling=sampling)
+            for sampling in (None, Sampling.stratified(np.zeros(300)))
+        )
+        np.testing.assert_allclose(single.low, plain.low)
+        np.testing.assert_allclose(single.se, plain.se)
+    with pytest.raises(ValueError, match="leave inclusion_probabilities out"):
+        lace_profile(LEVELS, y, signal, labeled=seen, sampling=Sampling(), inclusion_probabilities=np.full(300, 0.5))
