@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pipeline.cli.output import console, json_option, print_json
-from pipeline.cli.table_options import column_options, column_roles, split_names
+from pipeline.cli.table_options import column_options, column_roles, shape_options, split_names
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.evaluation.document import EstimateSet
     from pipeline.tables.column_roles import ColumnRoles
+    from pipeline.tables.shapes.shape import ShapeOptions
 
 __all__ = ["command"]
 
 
 @click.command("estimate")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE…", type=click.Path(path_type=Path))
 @column_options
+@shape_options
 @click.option(
     "--best-of-n", metavar="N,…", help="Value of picking the best of N candidates; TABLE is a long score table."
 )
@@ -47,28 +49,41 @@ __all__ = ["command"]
 @click.option("--seed", type=int, help="Root of all randomness (default 0).")
 @json_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write JSON, CSV and HTML here.")
-def command(table: Path, **given: Any) -> None:
-    """Estimate from TABLE (CSV, JSON Lines or Parquet, compressed or not); rows with empty gold are the pool."""
+def command(tables: tuple[Path, ...], **given: Any) -> None:
+    """Estimate from TABLE: CSV, JSON, JSON Lines, Parquet or .xlsx, compressed or not; - is standard input.
+
+    Rows with empty gold are the pool. Several files, a glob or a folder are one table. `auxeval look TABLE` says what
+    a file holds and which command to run.
+    """
     if given["level"] is not None and not 0.0 < given["level"] < 1.0:
         raise InputError(f"--level must lie between 0 and 1, got {given['level']:g}")
     if given["best_of_n"]:
-        _best_of_n(table, given)
+        if len(tables) > 1:
+            raise InputError("--best-of-n reads one table")
+        _best_of_n(tables[0], given)
         return
-    _means(table, given)
+    _means(tables, given)
 
 
-def _means(table: Path, given: dict[str, Any]) -> None:
+def _means(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
     from pipeline.evaluation.interface import described, estimate_table
+    from pipeline.tables.shapes.read import read_shaped_table
+    from pipeline.tables.shapes.shape import table_shape
 
-    roles: ColumnRoles | None = None
     distribution: dict[str, float] = {}
-    if given["gold"] or described(table) is None:
+    roles: ColumnRoles | None = None
+    table: Any = tables[0]
+    shape = table_shape(cast("ShapeOptions", given))
+    if "gold" in shape.wide:
+        given["gold"] = given["gold"] or "gold"
+    if given["gold"] or len(tables) > 1 or described(table) is None:
         roles, distribution = column_roles(given)
+        table, roles = read_shaped_table(tables, roles, shape)
     names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed")
     options = {name: given[name] for name in names}
     options |= {"methods": split_names(given["methods"]) or None, "distribution": distribution or None}
     _show(
-        table,
+        tables[0],
         estimate_table(table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"]),
         given,
     )

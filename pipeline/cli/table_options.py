@@ -14,7 +14,7 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
-__all__ = ["column_options", "column_roles", "estimate_command", "split_names"]
+__all__ = ["column_options", "column_roles", "estimate_command", "shape_options", "split_names"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,6 +40,29 @@ def column_options(command: Command) -> Command:
         click.option("--inclusion", metavar="COL", help="Probability with which each row was drawn for labelling."),
         click.option("--tau", metavar="COL,…", help="One-step: predicted outcomes of draw 0, then of the others."),
         click.option("--gold-range", metavar="LOW,HIGH", help="Gold values outside are errors; inside, none is stray."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def shape_options(command: Command) -> Command:
+    """``--wide``, ``--records`` and the other options that say how a table is laid out."""
+    options = [
+        click.option("--records", metavar="PATH", help="Where the rows of a JSON document stand (results.results)."),
+        click.option("--explode", metavar="FIELD", help="A nested list whose entries become rows."),
+        click.option("--header-line", type=int, metavar="N", help="Line that holds the column names, from 1."),
+        click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx workbook (needs the extra xlsx)."),
+        click.option("--model-from-file", is_flag=True, help="Each file is one model, named by the file."),
+        click.option(
+            "--wide", metavar="ROLE=PATTERN,…",
+            help="One column per model and role, * being the model: gold=*_correct,judge=*_judge.",
+        ),
+        click.option("--rater", metavar="COL", help="Judge of each row; rows become one signal per judge."),
+        click.option(
+            "--map", "map", multiple=True, metavar="COL: VALUE=NUMBER,…",
+            help="Words as numbers: 'winner: model_a=1, tie=0.5, model_b=0'. Repeatable.",
+        ),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError, InputError
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.signal_checks import Notice
-from pipeline.tables.table_source import inspect_source
+from pipeline.tables.table_source import TableSource
 from pipeline.tables.user_table import UserTable, read_user_table
 
 __all__ = ["guarded"]
@@ -123,24 +123,23 @@ def _unnamed(table: UserTable, roles: ColumnRoles, frame: pl.DataFrame | None) -
     if frame is not None:
         names = frame.columns
     elif path.is_file():
-        with contextlib.suppress(DataError):
-            names = inspect_source(path).columns
+        names = table.source.columns
     wanted = [name for name in names if name not in named][:_MOST_COLUMNS]
-    for column in _series(path, wanted) if frame is None else (frame[name] for name in wanted):
+    for column in _series(table.source, wanted) if frame is None else (frame[name] for name in wanted):
         if len(column) == table.frame.height and not column.dtype.is_nested():
             yield _column(column)
 
 
-def _series(path: Path, names: Sequence[str]) -> Iterator[pl.Series]:
+def _series(source: TableSource, names: Sequence[str]) -> Iterator[pl.Series]:
     """Columns of a file: all at once where that is possible, else those that can be read by themselves."""
-    if not names or path.stat().st_size > _MOST_BYTES:
+    if not names or source.path.stat().st_size > _MOST_BYTES:
         return
     try:
-        yield from read_user_table(path, names).frame
+        yield from read_user_table(source, names).frame
     except DataError:  # a nested or empty column among them
         for name in names:
             with contextlib.suppress(DataError):
-                yield from read_user_table(path, [name]).frame
+                yield from read_user_table(source, [name]).frame
 
 
 def _column(column: pl.Series) -> _Column:

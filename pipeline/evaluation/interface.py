@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import polars as pl
 
@@ -19,6 +20,8 @@ from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.rehearsal import rehearse
 from pipeline.evaluation.table_pool import table_pool
 from pipeline.tables.column_roles import ColumnRoles, ProfileRole
+from pipeline.tables.shapes.read import read_shaped_table, shaped_columns
+from pipeline.tables.shapes.shape import ShapeOptions, TableShape, table_shape
 from pipeline.tables.user_table import UserTable, frame_table, read_user_table
 
 __all__ = ["described", "estimate", "estimate_table", "table_of"]
@@ -51,11 +54,13 @@ def estimate(
     rehearse: int | None = None,
     seed: int | None = None,
     pool_models: bool = False,
+    **shape: Unpack[ShapeOptions],
 ) -> EstimateSet:
     """Estimates of a table's targets, gaps and decisions: ``auxeval estimate`` in Python.
 
     Args:
-        table: a path, or a polars, pandas or Arrow frame (through Arrow's C stream or the dataframe interchange).
+        table: a path or several, or a polars, pandas or Arrow frame (through Arrow's C stream or the dataframe
+            interchange).
         gold: column of how good each answer is; empty where unknown. None: as the table says of itself, if it is the
             ``signals.parquet`` of a run.
         signals: label-free numbers known on every row; none gives plain means, gaps and ranks.
@@ -67,6 +72,7 @@ def estimate(
         level: nominal coverage (0.95).
         margin: two models whose joint interval lies within ± this are equivalent.
         smooth, shrink, baseline, rehearse, seed, pool_models: as the options of ``auxeval estimate``.
+        shape: how a file is laid out (``wide``, ``rater``, ``map``, ``records``, …), as those options.
 
     Returns:
         An ``Evaluation``; its ``to_dict()`` is what ``auxeval estimate --json`` prints.
@@ -80,12 +86,27 @@ def estimate(
         "smooth": smooth, "shrink": shrink, "baseline": baseline, "seed": seed, "distribution": shares or None,
     }  # fmt: skip
     roles = None
+    layout = table_shape(shape)
+    gold = "gold" if gold is None and "gold" in layout.wide else gold
     if gold is not None:
         roles = ColumnRoles(
             gold, _names(signals), id, model, cluster, weights if isinstance(weights, str) else None,
             tuple(_profile(text) for text in _names(profile)), labeled, inclusion, _names(tau), gold_range,
         )  # fmt: skip
+        table, roles = _shaped(table, roles, layout)
     return estimate_table(table, roles, given, rehearsals=rehearse, pool_models=pool_models)
+
+
+def _shaped(table: Any, roles: ColumnRoles, shape: TableShape) -> tuple[Any, ColumnRoles]:
+    """A file, several, or a frame of any library, read and turned; a frame that needs no turning stays one."""
+    if isinstance(table, str | Path):
+        return read_shaped_table([table], roles, shape)
+    if isinstance(table, list | tuple):
+        return read_shaped_table(table, roles, shape)
+    frame = table if isinstance(table, pl.DataFrame) else _polars(table)
+    if shape == TableShape() and roles.gold in frame.columns:
+        return frame, roles
+    return shaped_columns(frame.columns, partial(table_of, frame), roles, shape)
 
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:

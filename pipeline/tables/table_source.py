@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
-import json
+import itertools
 import lzma
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from pipeline.errors import DataError
+from pipeline.tables.compressed import Compression, compression_of, decompress_zstd, open_bytes
+from pipeline.tables.json_records import JsonFile, is_document, json_rows, leaf_names
 
 __all__ = ["TableSource", "decompress_zstd", "inspect_source", "open_bytes"]
 
 Format = Literal["csv", "jsonl", "json", "parquet"]
-Compression = Literal["none", "gzip", "bz2", "xz", "zstd"]
 
 _HEAD_BYTES = 1 << 20
-_MAGIC: tuple[tuple[bytes, Compression], ...] = (
-    (b"\x1f\x8b", "gzip"),
-    (b"BZh", "bz2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-)
+_SAMPLE_RECORDS = 100
 _DELIMITERS = (",", ";", "\t", "|")
 _UTF16 = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
@@ -41,7 +35,9 @@ class TableSource:
         delimiter: of a CSV file.
         encoding: of a text file, in Python's spelling.
         skip_lines: lines before a CSV header (Excel's ``sep=;``).
-        columns: names as written; of a JSON Lines file those of its first records.
+        columns: names as written; of JSON the dotted leaves of the first records.
+        records: where the rows of a JSON document stand, as dotted steps; empty for a list at the top.
+        explode: the list whose entries become rows; empty for none.
     """
 
     path: Path
@@ -51,44 +47,25 @@ class TableSource:
     encoding: str = "utf-8"
     skip_lines: int = 0
     columns: tuple[str, ...] = ()
+    records: str = ""
+    explode: str = ""
+
+    @property
+    def json(self) -> JsonFile:
+        """The file as nested records."""
+        return JsonFile(self.path, self.compression, self.encoding, self.format == "json", self.records, self.explode)
 
 
-def decompress_zstd(data: bytes) -> bytes:
-    """The text inside Zstandard frames, without a further dependency where the standard library has none.
-
-    Before Python 3.14 the lines come through polars, which joins them with a newline at the end or not; texts that
-    are read as JSON, JSON Lines or CSV do not notice.
-    """
-    try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        import polars as pl
-
-        lines = pl.read_csv(
-            io.BytesIO(data), has_header=False, separator="\x01", quote_char=None, infer_schema=False,
-            new_columns=["line"], truncate_ragged_lines=True, encoding="utf8-lossy", raise_if_empty=False,
-        )  # fmt: skip
-        if lines.width == 0:
-            return b""
-        return "\n".join(line or "" for line in lines["line"].to_list()).encode()
-    return bytes(zstd.decompress(data))
-
-
-def open_bytes(path: Path, compression: Compression) -> IO[bytes]:
-    """The file's decompressed bytes as a stream (Zstandard: in memory)."""
-    if compression == "gzip":
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    if compression == "bz2":
-        return bz2.open(path, "rb")
-    if compression == "xz":
-        return lzma.open(path, "rb")
-    if compression == "zstd":
-        return io.BytesIO(decompress_zstd(path.read_bytes()))
-    return path.open("rb")
-
-
-def inspect_source(path: str | Path) -> TableSource:
+def inspect_source(
+    path: str | Path, *, header_line: int | None = None, records: str = "", explode: str = ""
+) -> TableSource:
     """Find out what a file is.
+
+    Args:
+        path: the file.
+        header_line: line of a CSV file that holds the column names, from 1; None means the first that is not empty.
+        records: dotted steps to the rows of a JSON document (``results.results``).
+        explode: a nested list whose entries become rows.
 
     Raises:
         DataError: no such file, a folder, an empty file, a spreadsheet, or bytes that are no table.
@@ -103,8 +80,8 @@ def inspect_source(path: str | Path) -> TableSource:
     if not magic:
         raise DataError(f"{path} is empty")
     if magic[:4] == b"PAR1":
-        return TableSource(path, "parquet", "none", columns=_parquet_columns(path))
-    compression: Compression = next((name for start, name in _MAGIC if magic.startswith(start)), "none")
+        return TableSource(path, "parquet", "none", columns=_parquet_columns(path), explode=explode)
+    compression = compression_of(magic)
     head = _head(path, compression)
     if not head.strip():
         raise DataError(f"{path} is empty")
@@ -112,9 +89,13 @@ def inspect_source(path: str | Path) -> TableSource:
     encoding = _encoding(head)
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
     if _looks_json(path, text):
-        form: Format = "json" if text.lstrip().startswith("[") else "jsonl"
-        return TableSource(path, form, compression, encoding=encoding, columns=_json_columns(text))
-    return _csv_source(path, compression, encoding, text)
+        form: Format = "json" if records or is_document(text, len(head) < _HEAD_BYTES) else "jsonl"
+        source = TableSource(path, form, compression, encoding=encoding, records=records, explode=explode)
+        sample = itertools.islice(json_rows(source.json), _SAMPLE_RECORDS)
+        return replace(source, columns=leaf_names(record for _, record in sample))
+    if records or explode:
+        raise DataError(f"{path} is no JSON: --records and --explode are for nested rows")
+    return _csv_source(path, compression, encoding, text, header_line)
 
 
 def _head(path: Path, compression: Compression) -> bytes:
@@ -162,46 +143,78 @@ def _looks_json(path: Path, text: str) -> bool:
     return start == "{" or (start == "[" and not text.lstrip().startswith("[["))
 
 
-def _json_columns(text: str) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for line in text.splitlines()[:100]:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            names.update(dict.fromkeys(str(key) for key in record))
-    return tuple(names)
-
-
-def _csv_source(path: Path, compression: Compression, encoding: str, text: str) -> TableSource:
+def _csv_source(path: Path, compression: Compression, encoding: str, text: str, header_line: int | None) -> TableSource:
     lines = text.splitlines()
-    skip = 0
     declared = None
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    if lines[first].lower().startswith("sep=") and len(lines[first].strip()) <= 5:
-        declared = lines[first][4:5] or ","
+    mark = lines[first].strip().strip('"').lower()
+    if mark.startswith("sep=") and len(mark) <= 5:
+        declared = mark[4:5] or ","
         first += 1
-    skip = first
-    if first >= len(lines):
-        raise DataError(f"{path} has no header line")
+    if header_line is not None:
+        first = header_line - 1
+    if not 0 <= first < len(lines):
+        raise DataError(f"{path} has no header line" + (f" {header_line}" if header_line is not None else ""))
     delimiter = declared or _delimiter(path, lines[first : first + 20])
-    header = next(csv.reader(io.StringIO("\n".join(lines[first:])), delimiter=delimiter))
+    try:
+        header = next(csv.reader(io.StringIO("\n".join(lines[first:])), delimiter=delimiter))
+    except csv.Error as error:
+        raise DataError(f"{path}: line {first + 1} is no header ({error})") from error
     names = tuple(name.strip() for name in header)
+    if header_line is None:
+        _refuse_title(path, lines, first, delimiter)
     if sum(_is_number(name) for name in names) > len(names) / 2:
         raise DataError(
             f"{path}: the first line holds numbers, not column names ({', '.join(names[:3])}); add a header"
         )
-    return TableSource(path, "csv", compression, delimiter, encoding, skip, names)
+    return TableSource(path, "csv", compression, delimiter, encoding, first, names)
+
+
+def _refuse_title(path: Path, lines: list[str], first: int, delimiter: str) -> None:
+    """A title or a comment above the column names: where they seem to stand is proposed, never guessed.
+
+    A title is a comment, one filled cell, or a shorter line half as full, above a line of three names or more that
+    differ and are no numbers, from which on all lines are as wide.
+    """
+    cells = [[cell.strip() for cell in line] for line in _split(lines[first : first + 30], delimiter)]
+    comment = lines[first].lstrip().startswith(("#", "//"))
+    filled = sum(map(bool, cells[0]))
+    for below in range(1, len(cells) - 1):
+        names = [name for name in cells[below] if name]
+        widths = {len(line) for line in cells[below:] if any(line)}
+        headed = len(names) >= 3 and len(set(names)) == len(names) and not any(map(_is_number, names))
+        shorter = len(cells[0]) != len(cells[below]) and (comment or 2 * filled <= len(names))
+        title = shorter or (filled <= 1 and not comment)
+        if headed and title and len(widths) == 1 and 2 * len(names) > len(cells[below]) and names[0][0] != "#":
+            raise DataError(
+                f"{path}: line {first + 1} looks like a title ({lines[first].strip(delimiter + ' ')[:40]!r}) and the "
+                f"column names ({', '.join(names[:3])}, …) seem to stand in line {first + below + 1}; add "
+                f"--header-line {first + below + 1} (or --header-line {first + 1} if line {first + 1} is right)"
+            )
+
+
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Cells line by line; a quoted cell over several lines ends the look."""
+    rows = []
+    for line in lines:
+        try:
+            rows.append(next(csv.reader([line], delimiter=delimiter), []))
+        except csv.Error:
+            break
+    return rows
 
 
 def _delimiter(path: Path, lines: list[str]) -> str:
-    header = _outside_quotes(lines[0])
-    counts = {mark: header.count(mark) for mark in _DELIMITERS}
+    """The mark that the header holds most of; below a title without any, the one that every line holds as often."""
+    counts = {mark: _outside_quotes(lines[0]).count(mark) for mark in _DELIMITERS}
     best = max(counts, key=lambda mark: counts[mark])
-    if counts[best] == 0:
-        return "\t" if path.suffix.lower() == ".tsv" else ","
-    return best
+    if counts[best]:
+        return best
+    for mark in _DELIMITERS:
+        marks = {_outside_quotes(line).count(mark) for line in lines[1:] if line.strip()}
+        if len(marks) == 1 and marks != {0}:
+            return mark
+    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def _outside_quotes(line: str) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import csv
 import difflib
 import io
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +15,14 @@ from typing import IO, Any
 import polars as pl
 
 from pipeline.errors import DataError
-from pipeline.tables.table_source import TableSource, inspect_source, open_bytes
+from pipeline.tables.compressed import open_bytes
+from pipeline.tables.json_records import json_rows, nested_field
+from pipeline.tables.table_source import TableSource, inspect_source
 
 __all__ = ["UserTable", "frame_table", "nearest_names", "read_user_table"]
 
 _TRANSCODE_LIMIT = 1 << 28
+_ROW = "\0row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +34,27 @@ class UserTable:
         frame: one column per requested name: text from CSV; text, numbers or booleans from JSON Lines and Parquet.
         rows: (M,) number of each row in the file, 1 for the first row below a header.
         notes: what was repaired or left out while reading, one line each.
+        files: (M,) name of the file of each row, where there are several.
     """
 
     source: TableSource
     frame: pl.DataFrame
     rows: pl.Series
     notes: tuple[str, ...] = field(default=())
+    files: pl.Series | None = None
 
     def place(self, index: int) -> str:
         """Where the row at ``index`` of the frame stands in the file, for messages."""
         row = int(self.rows[index])
+        file = "" if self.files is None else f" of {self.files[index]}"
         if self.source.format == "csv":
-            return f"row {row} (line {row + 1 + self.source.skip_lines})"
-        return f"row {row}"
+            return f"row {row} (line {row + 1 + self.source.skip_lines}){file}"
+        return f"row {row}{file}"
 
     def subset(self, keep: pl.Series) -> UserTable:
         """The rows where ``keep`` is true."""
-        return UserTable(self.source, self.frame.filter(keep), self.rows.filter(keep), self.notes)
+        files = None if self.files is None else self.files.filter(keep)
+        return UserTable(self.source, self.frame.filter(keep), self.rows.filter(keep), self.notes, files)
 
 
 def frame_table(frame: pl.DataFrame, name: str = "the frame") -> UserTable:
@@ -65,7 +71,7 @@ def nearest_names(wanted: str, names: Sequence[str], count: int = 3) -> list[str
     return [folded[name] for name in dict.fromkeys([*close, *inside])][:count]
 
 
-def read_user_table(path: str | Path, columns: Sequence[str]) -> UserTable:
+def read_user_table(path: str | Path | TableSource, columns: Sequence[str]) -> UserTable:
     """Read ``columns`` of a CSV, JSON Lines, JSON or Parquet file; gzip, bz2, xz and Zstandard are undone.
 
     A nested field is named with dots (``scores.judge``). Rows of a CSV file that are empty in all of its columns are
@@ -74,11 +80,11 @@ def read_user_table(path: str | Path, columns: Sequence[str]) -> UserTable:
     Raises:
         DataError: the file cannot be read, has no rows, or lacks a column (the nearest names are given).
     """
-    source = inspect_source(path)
+    source = path if isinstance(path, TableSource) else inspect_source(path)
     wanted = list(dict.fromkeys(columns))
     if not wanted:
         raise DataError(f"{source.path}: no columns were asked for; the table has {_listing(source.columns)}")
-    reader = {"csv": _read_csv, "jsonl": _read_json_lines, "json": _read_json_array, "parquet": _read_parquet}
+    reader = {"csv": _read_csv, "jsonl": _read_json, "json": _read_json, "parquet": _read_parquet}
     frame, rows, notes = reader[source.format](source, wanted)
     if frame.height == 0:
         raise DataError(
@@ -207,80 +213,32 @@ def _bounded(lines: IO[str], limit: int = 5_000_000) -> Iterator[str]:
 # --- JSON -----------------------------------------------------------------------------------------------------------
 
 
-def _read_json_lines(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
-    def records() -> Iterator[tuple[int, Any]]:
-        with open_bytes(source.path, source.compression) as raw:
-            try:
-                for number, line in enumerate(io.TextIOWrapper(raw, encoding=source.encoding, errors="replace"), 1):
-                    if line.strip():
-                        yield number, _parse(source, number, line.lstrip("\ufeff"))
-            except (OSError, EOFError) as error:
-                raise DataError(
-                    f"{source.path}: the {source.compression} data is damaged or cut off ({error})"
-                ) from error
-
-    return _from_records(source, records(), wanted)
-
-
-def _parse(source: TableSource, number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{source.path}: line {number} is no JSON object ({error})") from error
-
-
-def _read_json_array(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
-    with open_bytes(source.path, source.compression) as raw:
-        try:
-            records = json.loads(raw.read().decode(source.encoding).lstrip("\ufeff"))
-        except ValueError as error:
-            raise DataError(f"{source.path} is no JSON array of objects ({error})") from error
-    return _from_records(source, iter(enumerate(records, 1)), wanted)
-
-
-def _from_records(
-    source: TableSource, records: Iterator[tuple[int, Any]], wanted: list[str]
-) -> tuple[pl.DataFrame, pl.Series, list[str]]:
-    paths = {name: name.split(".") for name in wanted}
+def _read_json(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
     values: dict[str, list[Any]] = {name: [] for name in wanted}
     seen: set[str] = set()
-    names: dict[str, None] = {}
     rows: list[int] = []
-    for number, record in records:
-        if not isinstance(record, dict):
-            raise DataError(f"{source.path}: line {number} is no JSON object but a {type(record).__name__}")
+    for number, record in json_rows(source.json):
         rows.append(number)
-        names.update(dict.fromkeys(record))
-        for name, steps in paths.items():
-            found, value = _field(record, name, steps)
-            if found:
+        for name in wanted:
+            there, value = nested_field(record, name)
+            if there:
                 seen.add(name)
             if isinstance(value, dict | list):
                 raise DataError(_nested_message(source, name, number, value))
             values[name].append(value)
     for name in wanted:
         if rows and name not in seen:
-            raise _missing_column(source, name, list(names))
+            raise _missing_column(source, name, source.columns)
     frame = pl.DataFrame([_json_series(name, values[name]) for name in wanted])
     return frame, pl.Series(rows, dtype=pl.Int64), []
-
-
-def _field(record: dict[str, Any], name: str, steps: list[str]) -> tuple[bool, Any]:
-    if name in record:
-        return True, record[name]
-    value: Any = record
-    for step in steps:
-        if not isinstance(value, dict) or step not in value:
-            return False, None
-        value = value[step]
-    return len(steps) > 1, value
 
 
 def _nested_message(source: TableSource, name: str, number: int, value: Any) -> str:
     if isinstance(value, dict) and value:
         field_name = f"{name}.{next(iter(value))}"
         return f"{source.path}: column {name!r} is nested (row {number}); name one field, e.g. {field_name!r}"
-    return f"{source.path}: column {name!r} holds a list (row {number}); a column needs one value per row"
+    mend = f"name one entry ({name}.0), or add --explode {name} for a row per entry"
+    return f"{source.path}: column {name!r} holds a list (row {number}); a column needs one value per row: {mend}"
 
 
 def _json_series(name: str, values: list[Any]) -> pl.Series:
@@ -310,14 +268,18 @@ def _json_text(value: Any) -> str:
 
 
 def _read_parquet(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame, pl.Series, list[str]]:
-    lazy = pl.scan_parquet(source.path, glob=False)
+    lazy = pl.scan_parquet(source.path, glob=False).with_row_index(_ROW, offset=1)
+    if source.explode:
+        if not isinstance(lazy.collect_schema().get(source.explode), pl.List | pl.Array):
+            raise DataError(f"{source.path}: --explode {source.explode}: there is no such column of lists")
+        lazy = lazy.explode(source.explode)
     schema = lazy.collect_schema()
     selected = [_parquet_column(source, schema, name) for name in wanted]
     try:
-        frame = lazy.select(selected).collect(engine="streaming")
+        frame = lazy.select(*selected, pl.col(_ROW).cast(pl.Int64)).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{source.path}: the Parquet file is damaged ({str(error).splitlines()[0]})") from error
-    return frame, pl.int_range(1, frame.height + 1, eager=True), []
+    return frame.drop(_ROW), frame[_ROW], []
 
 
 def _parquet_column(source: TableSource, schema: pl.Schema, name: str) -> pl.Expr:
@@ -330,6 +292,9 @@ def _parquet_column(source: TableSource, schema: pl.Schema, name: str) -> pl.Exp
             raise _missing_column(source, name, source.columns)
         expression, dtype = pl.col(steps[0]), schema[steps[0]]
         for step in steps[1:]:
+            if isinstance(dtype, pl.List) and step.isdigit():
+                expression, dtype = expression.list.get(int(step), null_on_oob=True), dtype.inner  # type: ignore[assignment]
+                continue
             fields: dict[str, Any] = dict(dtype.to_schema()) if isinstance(dtype, pl.Struct) else {}
             if step not in fields:
                 raise _missing_column(source, name, source.columns)
@@ -343,7 +308,10 @@ def _scalar(source: TableSource, name: str, expression: pl.Expr, dtype: pl.DataT
             f"{source.path}: column {name!r} is nested; name one field, e.g. '{name}.{dtype.fields[0].name}'"
         )
     if dtype.is_nested():
-        raise DataError(f"{source.path}: column {name!r} holds lists; a column needs one value per row")
+        raise DataError(
+            f"{source.path}: column {name!r} holds lists; a column needs one value per row: name one entry ({name}.0), "
+            f"or add --explode {name} for a row per entry"
+        )
     if dtype == pl.Boolean:
         return expression
     if dtype.is_integer():
