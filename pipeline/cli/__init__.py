@@ -33,6 +33,7 @@ _COMMANDS = {
     "cache": ("cache", "Care of the response cache."),
     "config": ("config", "Check a configuration file."),
     "doctor": ("doctor", "Check keys, models, prices, cache and disk."),
+    "skill": ("skill", "Which command answers which question, with the traps."),
     "schema": ("schema", "The shape of what --json prints, as JSON Schema."),
 }
 

@@ -60,6 +60,7 @@ CASES = [
     ("study", "--list"),
     ("study", "best-of-n-figure2"),
     ("import inspect", f"{FIXTURES}/inspect --out i.parquet"),
+    ("skill", ""),
     ("init", "made.yaml --benchmark embedded"),
     (
         "judge",

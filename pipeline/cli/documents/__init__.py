@@ -40,6 +40,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "config check": care.ConfigCheckDocument,
     "config schema": dict[str, Any],
     "doctor": care.DoctorDocument,
+    "skill": care.SkillDocument,
     "schema": care.SchemaListDocument | dict[str, Any],
 }
 """Command → the type of its document. The two ``schema`` commands print JSON Schemas themselves."""

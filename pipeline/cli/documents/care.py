@@ -233,6 +233,17 @@ class InitDocument(Shape):
     """Commands that check, price and run it."""
 
 
+class SkillDocument(Shape):
+    """The page that says which command answers which question."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["skill"]
+    """The command."""
+    page: str
+    """Markdown."""
+
+
 class ConfigCheckDocument(Shape):
     """A configuration that can be run."""
 
