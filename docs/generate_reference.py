@@ -16,8 +16,12 @@ import pipeline  # noqa: E402
 import pipeline.estimators as estimators  # noqa: E402
 from pipeline.cli.documents import DOCUMENTS, document_schema  # noqa: E402
 from pipeline.config import config_json_schema  # noqa: E402
+from pipeline.evaluation.features import Feature  # noqa: E402
+from pipeline.evaluation.methods import METHODS  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
+HOMES = {"matrix.md": ROOT / "docs" / "methods"}
+"""Pages that stand elsewhere."""
 
 
 def _type_of(entry: dict[str, Any]) -> str:
@@ -144,14 +148,43 @@ def json_documents() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-PAGES = {"configuration.md": configuration, "json.md": json_documents, "python.md": python}
+def matrix() -> str:
+    """Every method against every feature of the data."""
+    lines = [
+        "# Methods and data",
+        "",
+        "What each method does with what data can have: `✓` handled; `refused`: an error where the method was asked",
+        "for by name, else it is left out; `left out`: no number, and every output says why. There is no silent",
+        "fourth case: the table is generated from `pipeline/evaluation/methods.py`, and the suite walks it.",
+        "",
+        "| method | " + " | ".join(feature.value for feature in Feature) + " |",
+        "| --- | " + " | ".join("---" for _ in Feature) + " |",
+    ]
+    for method in METHODS:
+        cells = ["✓" if method.on(feature).how == "handled" else method.on(feature).how for feature in Feature]
+        lines.append(f"| `{method.name}` | " + " | ".join(cells) + " |")
+    lines += ["", "| method | what it is | needs | asked for as |", "| --- | --- | --- | --- |"]
+    for method in METHODS:
+        needs = ", ".join(need.name for need in method.needs) or "labels"
+        lines.append(f"| `{method.name}` | {method.about} | {needs} | `{method.group}` |")
+    lines += ["", "Why, and what to do instead:", ""]
+    for method in METHODS:
+        for feature, support in method.support.items():
+            if support.how != "handled":
+                lines.append(f"* `{method.name}`, {feature.value}: {support.reason}.")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {
+    "configuration.md": configuration, "json.md": json_documents, "matrix.md": matrix, "python.md": python,
+}  # fmt: skip
 
 
 def main() -> None:
     """Write every page."""
     FOLDER.mkdir(exist_ok=True)
     for name, page in PAGES.items():
-        (FOLDER / name).write_text(page(), encoding="utf-8")
+        (HOMES.get(name, FOLDER) / name).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def features_of(pool: Pool, target: TargetPool, options: Options) -> frozenset[F
     """What this target's data have; of the profile axes the first one alone."""
     found = {Feature.POOL if options.target == "pool" else Feature.POPULATION}
     sampling = target.sampling
-    chances = target.chances
+    chances = sampling.probabilities
     found |= {Feature.CHANCES} if chances is not None and np.ptp(chances[target.labeled]) > 0.0 else set()
     found |= {Feature.STRATA} if any(entry.strata is not None for entry in sampling.rounds) else set()
     found |= {Feature.STAGES} if len(sampling.rounds) > 1 else set()

@@ -111,10 +111,7 @@ class Method:
 _EQUAL = "it takes every item for equally likely to be labeled; naive and LACE weight for the chances"
 _INDEPENDENT = "it takes items for independent; naive and LACE know clusters"
 _LIKE_THESE = "it is about items like these; leave --target pool out"
-_ROUNDS = "it knows neither strata nor rounds; naive, LACE and gaps do"
 _ONE_STEP: dict[Feature, Support] = {
-    Feature.STRATA: left_out(_ROUNDS),
-    Feature.STAGES: left_out(_ROUNDS),
     Feature.MISSING_TAUS: refused("the tau columns must be complete; fill or remove missing predictions"),
 }
 _NUMERIC = {Feature.CATEGORICAL: left_out("it measures distances on the profile, so it needs a numeric one")}
@@ -122,8 +119,8 @@ _NUMERIC = {Feature.CATEGORICAL: left_out("it measures distances on the profile,
 
 def _comparator(name: str, label: str, about: str, support: Mapping[Feature, Support] | None = None) -> Method:
     """A method of the paper's comparison."""
-    more = {Feature.STRATA: left_out(_ROUNDS), Feature.STAGES: left_out(_ROUNDS), **(support or {})}
-    return Method(name, label, "profile", "comparators", about, (AXIS, SIGNALS), profiles.comparator(name), more)
+    run = profiles.comparator(name)
+    return Method(name, label, "profile", "comparators", about, (AXIS, SIGNALS), run, support or {})
 
 
 METHODS: tuple[Method, ...] = (
@@ -138,6 +135,8 @@ METHODS: tuple[Method, ...] = (
         (ANSWERS,), means.repeated,
         {
             Feature.CHANCES: left_out(_EQUAL),
+            Feature.STRATA: left_out(_EQUAL),
+            Feature.STAGES: left_out(_EQUAL),
             Feature.CLUSTERS: left_out(_INDEPENDENT),
             Feature.POOL: left_out(_LIKE_THESE),
         },
