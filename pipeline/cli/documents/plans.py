@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
 
-from pipeline.cli.documents.estimates import (
-    BestOfNEntry,
-    Decisions,
-    EstimateEntry,
-    GapEntry,
-    JudgeEntry,
-    LeftOutEntry,
-    PairEntry,
-    ProfileEntry,
-    WarningEntry,
-)
+from pipeline.cli.documents.estimates import Decisions, JudgeEntry, LeftOutEntry, PairEntry, WarningEntry
+from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry, ProfileEntry
 from pipeline.cli.documents.shape import Shape
 
 __all__ = ["CompareDocument", "PlanDocument", "StudyDocument", "StudyListDocument"]
