@@ -26,10 +26,12 @@ def command() -> None:
 def check(file: Path, as_json: bool) -> None:
     """Validate FILE: its keys, its models and roles, its benchmark file and its prompts."""
     from pipeline.benchmark import load_benchmark
+    from pipeline.benchmark.data_checks import check_data
     from pipeline.config import load_config
 
     config = load_config(file)
     benchmark = load_benchmark(config.benchmark, config.seed)
+    findings = check_data(benchmark)
     if as_json:
         document: ConfigCheckDocument = {
             "schema": 1,
@@ -37,6 +39,7 @@ def check(file: Path, as_json: bool) -> None:
             "config": config.canonical(),
             "items": len(benchmark.items),
             "skipped": dict(benchmark.skipped),
+            "findings": [{"code": found.code, "message": found.message} for found in findings],
         }
         print_json(document)
         return
@@ -44,7 +47,7 @@ def check(file: Path, as_json: bool) -> None:
     print_facts(
         [
             ("  benchmark", f"{benchmark.name}: {len(benchmark.items)} items"),
-            *(("", f"{count} skipped: {reason}") for reason, count in benchmark.skipped.items()),
+            *(("  !" if found.warns else "", found.message) for found in findings),
             ("  models", ", ".join(f"{name} ({entry.model})" for name, entry in config.model_entries.items())),
             ("  estimates", ", ".join(config.estimate)),
         ]

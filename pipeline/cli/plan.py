@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.config import RunConfig
     from pipeline.runs.directory import RunDirectory
     from pipeline.runs.forecast import Forecast
+    from pipeline.runs.setup import Prepared
 
 __all__ = ["command"]
 
@@ -38,6 +39,9 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
     """Forecast CONFIG or RUN: calls, tokens and money by stage, and what is cached already. A pilot (auxeval run
     CONFIG --limit 20) makes the forecast exact. With --half-width W, and for a finished RUN or a TABLE with some
     gold, also: how many labels are needed, and what each family of signals is worth."""
+    from pipeline.benchmark.data_checks import check_data
+    from pipeline.runs.forecast import forecast_run
+
     path = Path(source)
     if width is not None and not width > 0.0:
         raise InputError(f"--half-width must be positive, got {width:g}")
@@ -47,7 +51,9 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
         plan_table(path, columns, width, as_json)
         return
     directory, config = _source(path, source, Path(runs_dir), limit)
-    forecast = _forecast(config, directory)
+    prepared = _prepared(config, directory)
+    forecast = forecast_run(prepared)
+    findings = check_data(prepared.benchmark)
     labels = _labels(directory, width) if directory is not None else None
     if as_json:
         document: PlanDocument = {
@@ -55,10 +61,13 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
             "command": "plan",
             "forecast": cast("ForecastEntry", forecast.to_dict()),
             "labels": labels,
+            "findings": [{"code": found.code, "message": found.message} for found in findings],
         }
         print_json(document)
         return
     _print_forecast(forecast)
+    for found in findings:
+        print_text(f"! {found.message}" if found.warns else found.message)
     if labels is not None:
         from pipeline.cli.plan_table import print_label_plan
 
@@ -79,12 +88,11 @@ def _source(path: Path, source: str, runs_dir: Path, limit: int | None) -> tuple
     return directory, resolve_config(directory.config(), limit=limit)
 
 
-def _forecast(config: RunConfig, directory: RunDirectory | None) -> Forecast:
-    from pipeline.runs.forecast import forecast_run
+def _prepared(config: RunConfig, directory: RunDirectory | None) -> Prepared:
     from pipeline.runs.setup import prepare
 
     same = directory if directory is not None and directory.config().digest() == config.digest() else None
-    return forecast_run(prepare(config, same, need_keys=False))
+    return prepare(config, same, need_keys=False)
 
 
 def _labels(directory: RunDirectory, width: float | None) -> LabelsEntry | None:

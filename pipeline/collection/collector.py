@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.benchmark.data_checks import question_key
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Benchmark, Item
 from pipeline.collection.calls import Caller, StageCount
 from pipeline.collection.context import FlowContext
 from pipeline.collection.examples import Examples
+from pipeline.collection.form_watch import FormWatch
 from pipeline.collection.item_flow import ItemFlow
 from pipeline.collection.prompts import PromptSet
-from pipeline.collection.rows import Row
+from pipeline.collection.rows import ResponseRow, Row
 from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped
@@ -59,6 +61,7 @@ class Collector:
         progress: told (items done, items in all) after each item.
         stop_on_failures: whether too many terminal failures of a stage stop the run; off in a replay, whose
             failures are those of a run that went through.
+        stop_on_form: whether a target that mostly gives no usable answer stops it; else that is only said.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Collector:
         progress: Callable[[int, int], None] | None = None,
         *,
         stop_on_failures: bool = True,
+        stop_on_form: bool = True,
     ) -> None:
         self._benchmark = benchmark
         self._progress = progress
@@ -84,7 +88,11 @@ class Collector:
         self._caller = Caller(config, asker, prompts, stop_on_failures=stop_on_failures)
         self._caller.on_end = self._wake.set
         self._grader = Grader(benchmark.grading, tolerance=benchmark.tolerance)
-        self._examples = Examples(example_pool(config, labeled), plan.targets, plan.examples)
+        self._form = FormWatch(config.design.form_limit, stops=stop_on_failures and stop_on_form)
+        self._targets = frozenset(plan.targets)
+        questions = {item.item_id: question_key(item.question) for item in benchmark.items} if plan.examples else {}
+        pool = example_pool(config, labeled, questions)
+        self._examples = Examples(pool, plan.targets, plan.examples, questions)
         self._context = FlowContext(
             config, plan, prompts, self._caller, self._grader, self._take, self._examples, benchmark.criteria
         )
@@ -169,6 +177,10 @@ class Collector:
 
     def _take(self, row: Row) -> None:
         self._rows[row.table] += 1
+        if isinstance(row, ResponseRow) and row.model in self._targets:
+            stop = self._form.take(row)
+            if stop is not None:
+                self._caller.stopped = self._caller.stopped or stop
         self._sink(row)
 
 
@@ -178,10 +190,14 @@ async def _let_begin() -> None:
         await asyncio.sleep(0)
 
 
-def example_pool(config: RunConfig, labeled: frozenset[str]) -> list[str]:
-    """Labeled items shown to the regressor: one more than a prompt shows, so that each can do without itself."""
+def example_pool(config: RunConfig, labeled: frozenset[str], questions: Mapping[str, str]) -> list[str]:
+    """Labeled items shown to the regressor: one more than a prompt shows, so that each can do without itself.
+
+    No two of them ask the same question, so that each can do without its copies too: 15 of 24 prompts once showed the
+    very question they asked about, with its label.
+    """
     plan = stage_plan(config)
     if not plan.examples:
         return []
-    ids = sorted(labeled)
+    ids = list({questions.get(item_id, item_id): item_id for item_id in sorted(labeled, reverse=True)}.values())[::-1]
     return random.Random(f"examples {config.seed}").sample(ids, min(len(ids), plan.examples + 1))

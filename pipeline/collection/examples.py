@@ -33,9 +33,13 @@ class Examples:
         pool: ids of ``count`` + 1 labeled items, in the order in which they are taken.
         targets: each target has its own outcomes.
         count: examples per prompt.
+        questions: item id → its question as it is compared with others; a copy of an item's question is no example.
     """
 
-    def __init__(self, pool: Sequence[str], targets: Sequence[str], count: int) -> None:
+    def __init__(
+        self, pool: Sequence[str], targets: Sequence[str], count: int, questions: Mapping[str, str] | None = None
+    ) -> None:
+        self._questions = questions or {}
         self._pool = tuple(pool)
         self._targets = tuple(targets)
         self._count = count
@@ -72,11 +76,15 @@ class Examples:
 
     async def of_others(self, item_id: str, target: str) -> tuple[Example, ...]:
         """Examples for an item, none of them its own; waits until they are there."""
-        others = [name for name in self._pool if name != item_id][: self._count]
+        others = [name for name in self._pool if name != item_id and not self._is_copy(name, item_id)][: self._count]
         if self._abandoned:
             return ()
         found = [await asyncio.shield(self._future(name, target)) for name in others]
         return tuple(example for example in found if example is not None)
+
+    def _is_copy(self, name: str, item_id: str) -> bool:
+        asked = self._questions.get(item_id)
+        return asked is not None and self._questions.get(name) == asked
 
     def _future(self, item_id: str, target: str) -> asyncio.Future[Example | None]:
         key = (item_id, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def run_distributed(
     prepared = prepare(resolved, directory if directory.config_file.exists() else None)
     check_ready(prepared)
     cache_path = Path(cache_dir or default_cache_dir()).resolve()
+    prepared = replace(prepared, stop_on_form=not yes)
     if not yes:
         confirm(prepared, cache_path)
     real: set[str] = {spec.transport for spec in prepared.specs.values() if spec.transport != "simulated"}

@@ -208,6 +208,7 @@ async def _run_collector(
         gateway,
         prepared.prompts,
         take,
+        stop_on_form=prepared.stop_on_form,
         stop_on_failures=not replaying,  # a replay meets the failures of a run that went through, in another order
     )
     await collector.run()

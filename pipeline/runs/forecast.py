@@ -162,7 +162,8 @@ async def _walk(prepared: Prepared, cache_dir: Path) -> Mapping[_Key, _Seen]:
         found.completion += call.usage.completion
         found.cached_prompt += call.usage.cached
 
-    lenient = prepared.config.model_copy(update={"stage_failure_limit": 1.0})
+    patient = prepared.config.design.model_copy(update={"form_limit": 1.0})
+    lenient = prepared.config.model_copy(update={"stage_failure_limit": 1.0, "design": patient})
     with ReplyCache(cache_dir) as cache:
         gateway = Gateway(prepared.specs, cache=cache, budget=Budget(), record=record, offline=True)
         async with gateway:

@@ -7,10 +7,11 @@ import logging
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipeline.benchmark.data_checks import check_data
 from pipeline.config import RunConfig
 from pipeline.errors import ConfigError, InputError, StoppedEarly
 from pipeline.evaluation.document import EstimateSet, read_estimates
@@ -113,10 +114,11 @@ def _started(
     if not transports:
         check_ready(prepared)
         _tell_of_unbounded_replies(prepared, quiet)
+    _tell_of_the_data(prepared, quiet)
     if not yes:
         confirm(prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
-        yield directory, prepared
+        yield directory, replace(prepared, stop_on_form=not yes)
 
 
 async def resume_async(
@@ -158,6 +160,14 @@ def _reopened(
             check_ready(prepared)
             _tell_of_unbounded_replies(prepared, quiet)
         yield directory, prepared
+
+
+def _tell_of_the_data(prepared: Prepared, quiet: bool) -> None:
+    """Say once, before anything is asked, what of the items puts numbers at risk."""
+    if not quiet:
+        for finding in check_data(prepared.benchmark):
+            if finding.warns:
+                _LOG.warning("%s", finding.message)
 
 
 def _tell_of_an_edited_config(directory: RunDirectory, config: RunConfig) -> None:

@@ -105,6 +105,8 @@ def with_settings(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
         name, _, last = rest.rpartition(".")
         if key in _SETTINGS:
             values[key] = value
+        elif key == "design.form_limit":
+            values["design"]["form_limit"] = value
         elif first == "models" and last in _MODEL_SETTINGS and name in config.model_entries:
             entry = values["models"].setdefault(name, {"model": name})
             entry[last] = value
@@ -124,6 +126,8 @@ class Prepared:
     prompts: PromptSet
     specs: Mapping[str, ModelSpec]
     world: Any
+    stop_on_form: bool = True
+    """Whether a target that mostly gives no usable answer stops the run."""
 
     @property
     def simulated(self) -> tuple[str, ...]:

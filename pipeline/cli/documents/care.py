@@ -244,6 +244,15 @@ class SkillDocument(Shape):
     """Markdown."""
 
 
+class FindingEntry(Shape):
+    """One thing about the items."""
+
+    code: str
+    """Stable name of the kind."""
+    message: str
+    """One sentence."""
+
+
 class ConfigCheckDocument(Shape):
     """A configuration that can be run."""
 
@@ -257,6 +266,8 @@ class ConfigCheckDocument(Shape):
     """Items of its benchmark."""
     skipped: dict[str, int]
     """Why items of the file were skipped → how many."""
+    findings: list[FindingEntry]
+    """What to know of the items: duplicate questions, contradictory or oddly read golds, their language, ...."""
 
 
 class CheckEntry(Shape):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired
 
+from pipeline.cli.documents.care import FindingEntry
 from pipeline.cli.documents.estimates import Decisions, JudgeEntry, LeftOutEntry, PairEntry, WarningEntry
 from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry, ProfileEntry
 from pipeline.cli.documents.shape import Shape
@@ -129,6 +130,8 @@ class PlanDocument(Shape):
     """Null for a TABLE."""
     labels: LabelsEntry | None
     """Null for a CONFIG, and for a RUN that is not finished."""
+    findings: NotRequired[list[FindingEntry]]
+    """What to know of the items before money is spent; not for a TABLE."""
 
 
 class ComparisonEntry(Shape):
