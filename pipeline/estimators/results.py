@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Estimate", "Profile"]
+__all__ = ["Estimate", "Profile", "heavy_share"]
 
 FloatArray = NDArray[np.float64]
 
@@ -30,6 +30,11 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     return value
+
+
+def heavy_share(n: int) -> float:
+    """Share of the variance above which one of n labels makes intervals cover less than they say."""
+    return float(0.24 * (10.0 / max(n, 1)) ** 0.25)
 
 
 def _empty() -> FloatArray:
@@ -108,7 +113,7 @@ class Estimate:
         intervals cover .82 to .91 at a nominal .95, and no interval of this kind repairs it.
         """
         share = self.largest_share
-        return share is not None and not self.binary and share > 0.24 * (10.0 / max(self.n, 1)) ** 0.25
+        return share is not None and not self.binary and share > heavy_share(self.n)
 
     def __post_init__(self) -> None:
         if self.n_items < 0:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators import check_draw, cluster_components
+from pipeline.estimators.results import heavy_share
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.signal_checks import Notice
@@ -49,10 +50,14 @@ def _of(target: TargetPool, options: Options) -> list[Notice]:
     y = target.y[target.labeled]
     if target.clusters is not None:
         notices += [Notice("cluster_components", text, name) for text in _components(target)]
-    if not target.binary and n >= _FEW and (worth := _variance_labels(y)) < MIN_VARIANCE_LABELS:
+    squares = (y - y.mean()) ** 2
+    largest = float(squares.max() / squares.sum()) if squares.any() else 0.0
+    worth = _variance_labels(y)
+    if not target.binary and n >= _FEW and (worth < MIN_VARIANCE_LABELS or largest > heavy_share(n)):
         text = (
-            f"the gold is very skewed: its spread rests on about {worth:.0f} of the {n} labels, so intervals may be "
-            "too short; more labels are the only cure"
+            f"the gold is very skewed: its spread rests on about {worth:.0f} of the {n} labels ({largest:.0%} of the"
+            " variance on one), so intervals may be too short; more labels are the only cure for the mean; the mean of"
+            " the logarithm, or of values cut at a limit, is another question that fewer answer"
         )
         notices.append(Notice("skewed_gold", text, name))
     if target.sampling.probabilities is not None or target.sampling.rounds:

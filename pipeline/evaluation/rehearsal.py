@@ -106,8 +106,8 @@ def rehearse_target(
         runs: dict[str, list[Estimate]] = {_PLAIN: [], _LACE: []}
         for _ in range(reps):
             visible = _visible(len(y), budget, clusters, rng)
-            options: dict[str, Any] = {"labeled": visible, "clusters": clusters, "level": level, "learner": None}
-            runs[_PLAIN].append(lace_mean(y, np.empty((len(y), 0)), adapt="average", **options))
+            options: dict[str, Any] = {"labeled": visible, "clusters": clusters, "level": level, "learner": "logistic"}
+            runs[_PLAIN].append(lace_mean(y, np.empty((len(y), 0)), adapt="curved", **options))
             if signals.shape[1]:
                 runs[_LACE].append(lace_mean(y, signals, adapt="curved", **options))
         rows.extend(_summaries(target.name, budget, runs, float(y.mean()), len(y)))
