@@ -66,6 +66,10 @@ EstimateName = Literal[
     "naive", "one_step", "lace", "lace_profile", "gaps", "repeated_decoding", "best_of_n", "comparators"
 ]
 EVERY_ESTIMATE: tuple[str, ...] = get_args(EstimateName)
+SignalWord = Literal[
+    "judge", "pairwise", "confidence", "length", "tau", "logprob", "p_true", "benchmark", "vote", "anchor", "target",
+    "peer", "agreement",
+]  # fmt: skip
 StageName = Literal[
     "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores",
     "criterion", "direct",
@@ -87,7 +91,7 @@ class RunConfig(Section):
         use_attribute_docstrings=True,
     )
 
-    later = frozenset({"judge"})
+    later = frozenset({"judge", "signals"})
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     """Version of this format."""
@@ -107,6 +111,8 @@ class RunConfig(Section):
     """How many labels, answers and draws."""
     estimate: tuple[EstimateName, ...] = ()
     """What to estimate; left out: everything that the roles allow."""
+    signals: tuple[SignalWord, ...] = ()
+    """Families of signals to use, and to ask for; left out: all. ``agreement`` is vote, anchor and target."""
     target: Literal["population", "pool"] = "population"
     """What intervals and decisions are about: items like these, or these very items (then nothing is decided)."""
     margin: PositiveFloat | None = None
@@ -133,6 +139,11 @@ class RunConfig(Section):
     """Seconds that calls in flight are given to land after Ctrl-C."""
     stage_failure_limit: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Share of a stage's calls that may fail before the run stops."""
+
+    def wants(self, family: str) -> bool:
+        """Whether a family of signals is used, and asked for."""
+        agreement = "agreement" in self.signals and family in ("vote", "anchor", "target")
+        return not self.signals or family in self.signals or agreement
 
     @field_validator("estimate", mode="before")
     @classmethod

@@ -57,6 +57,7 @@ class StagePlan:
         given: whether the responses exist already, so that no target is asked.
         criteria: what judges are asked of each response in the place of the pointwise prompts; may be empty.
         direct: pairs of targets whose answers the judges compare with each other.
+        pairwise: whether judges compare targets with anchors.
     """
 
     targets: tuple[str, ...]
@@ -75,6 +76,7 @@ class StagePlan:
     given: bool = False
     criteria: tuple[Criterion, ...] = ()
     direct: tuple[tuple[str, str], ...] = ()
+    pairwise: bool = True
 
     @property
     def asked_anchors(self) -> tuple[str, ...]:
@@ -91,7 +93,11 @@ class StagePlan:
 
     def opponents(self, target: str) -> tuple[tuple[str, str], ...]:
         """(name, model) of the anchors that a target is compared with: never itself, a comparison that says nothing."""
-        return tuple((name, model) for name, model in self.anchors if model != target) if self.judges else ()
+        return (
+            tuple((name, model) for name, model in self.anchors if model != target)
+            if self.judges and self.pairwise
+            else ()
+        )
 
     @property
     def orders(self) -> int:
@@ -135,21 +141,23 @@ def stage_plan(config: RunConfig) -> StagePlan:
     best_of_n = config.best_of_n if "best_of_n" in estimates else None
     tau = one_step and design.algorithm == "regressor"
     given = config.judges_what_exists
-    criteria = _criteria(config) if lace and roles.judge else ()
-    pairs = combinations(roles.targets, 2) if given and lace and roles.judge else ()
+    scored, compared = (lace and bool(roles.judge) and config.wants(family) for family in ("judge", "pairwise"))
+    criteria = _criteria(config) if scored else ()
+    pairs = combinations(roles.targets, 2) if given and compared else ()
     rubric = "_correctness" if design.tau.rubric == "correctness" else ""
     return StagePlan(
         targets=roles.targets,
         answers=design.answers if estimates - {"best_of_n"} else 0,
-        judges=roles.judge if lace else (),
-        anchors=tuple(roles.anchors.items()) if lace else (),
+        judges=roles.judge if scored or compared else (),
+        anchors=tuple(roles.anchors.items()) if lace and (compared or config.wants("anchor")) else (),
+        pairwise=compared,
         auxiliary=(roles.auxiliary[0], roles.auxiliary[-1]) if one_step else None,
         draws=design.draws + 1 if one_step else 0,
         episode=one_step and design.coupling == "episode",
         tau=tau,
         variant=design.tau.variant + rubric,
         examples=design.tau.examples if tau and design.tau.variant == "in_context" else 0,
-        pointwise=design.judge_prompts if lace and roles.judge and not criteria else 0,
+        pointwise=design.judge_prompts if scored and not criteria else 0,
         candidates=best_of_n.candidates if best_of_n is not None else 0,
         scores=best_of_n.scores if best_of_n is not None else 0,
         given=given,

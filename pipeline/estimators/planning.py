@@ -71,6 +71,10 @@ class LabelPlan:
         }
 
 
+LEAST_GAIN = 1.05
+"""Times the labels below which a family of signals is not worth a price."""
+
+
 @dataclass(frozen=True, slots=True)
 class FamilyWorth:
     """What one family of signals adds to the others.
@@ -82,6 +86,7 @@ class FamilyWorth:
         effective: effective labels with all signals.
         without: effective labels without this family.
         unit: what the cost is in: money, tokens, calls.
+        cost: what it cost, in US dollars or in ``unit``; None where unknown.
     """
 
     family: str
@@ -90,12 +95,22 @@ class FamilyWorth:
     effective: float
     without: float
     unit: str = "money"
+    cost: float | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it was paid for and added next to nothing to the others."""
+        return bool(self.cost) and self.gain < LEAST_GAIN
 
     @property
     def sentence(self) -> str:
-        """``pairwise comparisons: 62 % of the money, 1.9× the labels``."""
+        """``pairwise comparisons: 62 % of the money, 1.9× the labels``; a family that does not pay is named."""
         money = "" if self.cost_share is None else f"{100 * self.cost_share:.0f} % of the {self.unit}, "
-        return f"{self.family}: {money}{self.gain:.1f}× the labels"
+        told = f"{self.family}: {money}{self.gain:.1f}× the labels"
+        if not self.idle:
+            return told
+        price = f"${self.cost:.2f}" if self.unit == "money" else f"{self.cost:,.0f} {self.unit}"
+        return f"{told} (adds {self.gain:.2f}× for {price}: leave it out next time)"
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values."""
@@ -395,5 +410,7 @@ def family_worth(
     worths = []
     for name, rest in without.items():
         share = costs.get(name, 0.0) / total if costs and total > 0.0 else None
-        worths.append(FamilyWorth(name, effective / rest if rest > 0.0 else math.inf, share, effective, rest, unit))
+        cost = costs.get(name) if costs else None
+        gain = effective / rest if rest > 0.0 else math.inf
+        worths.append(FamilyWorth(name, gain, share, effective, rest, unit, cost))
     return tuple(sorted(worths, key=lambda worth: (-worth.gain, worth.family)))

@@ -21,6 +21,8 @@ FloatArray = NDArray[np.float64]
 MIN_VARIANCE_LABELS = 8.0
 """Below this many labels behind the variance, intervals of a skewed outcome are known to be too short."""
 _FEW = 20
+_SKEW = 0.8
+"""Skewness above which a label that carries much of the variance is no accident of a symmetric outcome."""
 _NOT_RANDOM, _SURELY = 1e-3, 1e-6
 """Chances of such a difference under the draw, below which the reader is told, and told more firmly."""
 _MOST_LEVELS = 30
@@ -53,7 +55,8 @@ def _of(target: TargetPool, options: Options) -> list[Notice]:
     squares = (y - y.mean()) ** 2
     largest = float(squares.max() / squares.sum()) if squares.any() else 0.0
     worth = _variance_labels(y)
-    if not target.binary and n >= _FEW and (worth < MIN_VARIANCE_LABELS or largest > heavy_share(n)):
+    lopsided = largest > heavy_share(n) and abs(float(np.mean((y - y.mean()) ** 3))) > _SKEW * squares.mean() ** 1.5
+    if not target.binary and n >= _FEW and (worth < MIN_VARIANCE_LABELS or lopsided):
         text = (
             f"the gold is very skewed: its spread rests on about {worth:.0f} of the {n} labels ({largest:.0%} of the"
             " variance on one), so intervals may be too short; more labels are the only cure for the mean; the mean of"

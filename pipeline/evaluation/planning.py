@@ -25,9 +25,12 @@ from pipeline.evaluation.evaluate import target_estimates
 from pipeline.evaluation.methods import leading
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.signal_families import NO_CALLS
 from pipeline.tables.signal_checks import ALL, Notice
 
-__all__ = ["Family", "LabelAdvice", "advise", "default_widths", "families_worth"]
+__all__ = [
+    "Family", "LabelAdvice", "advise", "default_widths", "families_worth", "free_worth", "paid_families",
+]  # fmt: skip
 
 MIN_PILOT = 5
 """Labels from which a pilot's variance is worth planning from."""
@@ -177,7 +180,7 @@ def families_worth(
         pool, target, unit, level: as in :func:`advise`.
         families: none means the pool's, or every signal by itself.
     """
-    chosen = families or [Family(name, tuple(columns)) for name, columns in pool.families.items()]
+    chosen = families or paid_families(pool)
     chosen = chosen or [Family(name, (name,)) for name in target.signal_names]
     present = [family for family in chosen if any(name in target.signal_names for name in family.signals)]
     effective = _effective(pool, target, level)
@@ -191,6 +194,26 @@ def families_worth(
         without[family.name] = float(target.n) if rest is None else rest
     costs: Mapping[str, float] | None = {f.name: f.cost for f in present if f.cost is not None} or None
     return family_worth(effective, without, costs, unit=unit)
+
+
+def paid_families(pool: Pool, costs: Mapping[str, float] | None = None) -> list[Family]:
+    """The families that calls were made for, or that a user gave: each is judged by what it adds to all others."""
+    return [
+        Family(name, tuple(columns), (costs or {}).get(name))
+        for name, columns in pool.families.items()
+        if name not in NO_CALLS
+    ]
+
+
+def free_worth(pool: Pool, target: TargetPool, *, level: float = 0.95) -> FamilyWorth | None:
+    """What the signals that cost no call are worth by themselves, against the labels alone; None without any."""
+    free = {name for word in NO_CALLS for name in pool.families.get(word, ())}
+    kept = [k for k, name in enumerate(target.signal_names) if name in free]
+    if not kept or target.n < 3:
+        return None
+    names = tuple(target.signal_names[k] for k in kept)
+    found = _effective(pool, replace(target, signals=target.signals[:, kept], signal_names=names), level)
+    return None if found is None else FamilyWorth("free signals", found / target.n, None, found, float(target.n))
 
 
 def _effective(pool: Pool, target: TargetPool, level: float) -> float | None:

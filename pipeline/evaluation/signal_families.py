@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["FAMILIES", "family_costs", "family_of"]
+__all__ = ["FAMILIES", "FREE_FAMILIES", "NO_CALLS", "family_costs", "family_of"]
 
-FAMILIES = ("judge scores", "pairwise comparisons", "confidence")
+OWN_FAMILIES = ("judge", "pairwise", "confidence", "length", "tau", "logprob", "p_true", "benchmark")
+FREE_FAMILIES = ("vote", "anchor", "target", "peer")
+FAMILIES = (*OWN_FAMILIES, *FREE_FAMILIES)
+"""The words of ``signals:`` in a configuration."""
+NO_CALLS = ("length", "vote", "target", "peer")
+"""Families made of what a run holds anyway; the anchors' answers are calls."""
+_STARTS = {
+    "pair_": "pairwise", "preference": "pairwise", "confidence": "confidence", "log_length": "length",
+    "logprob_": "logprob", "p_true": "p_true",
+}  # fmt: skip
 
 
-def family_of(signal: str) -> str:
-    """The family of a signal of a run, its missing-reply indicator included."""
-    if signal.startswith("pair_"):
-        return "pairwise comparisons"
-    return "confidence" if signal.startswith("confidence") else "judge scores"
+def family_of(signal: str, own: Sequence[str] = ()) -> str:
+    """The family of a signal that was asked for or given, its missing-reply indicator included.
+
+    Args:
+        signal: the column.
+        own: names of the user's own numbers.
+    """
+    if signal.removesuffix("_missing") in own:
+        return "benchmark"
+    return next((word for start, word in _STARTS.items() if signal.startswith(start)), "judge")
 
 
 _STAGES: Mapping[str, tuple[str, ...]] = {
-    "judge scores": ("pointwise",),
-    "pairwise comparisons": ("pairwise", "anchor"),
-    "confidence": (),  # asked in the answer itself
+    "judge": ("pointwise", "criterion"),
+    "pairwise": ("pairwise", "direct"),
+    "anchor": ("anchor",),
+    # Confidence is asked in the answer itself; what is made of answers costs no call.
 }
 
 

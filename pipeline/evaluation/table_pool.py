@@ -15,6 +15,7 @@ from pipeline.errors import DataError
 from pipeline.estimators import Sampling
 from pipeline.evaluation.items import items_of
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
+from pipeline.evaluation.uneven_signals import without_uneven
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
@@ -71,7 +72,8 @@ def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
         kept = checked_signals(part.signals, roles.signals, part.y, part.labeled, part.name, notices)
         sampling = _sampling(part.sampling.probabilities, part.labeled)
         drawn = "known" if roles.inclusion else roles.sampling or "unknown"
-        targets.append(replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling, drawn=drawn))
+        part = replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling, drawn=drawn)
+        targets.append(without_uneven(part, notices))
     if not targets:
         raise DataError(f"{table.source.path}: no row has a gold label in column {roles.gold!r}; label some rows")
     return Pool(tuple(targets), tuple(notices), roles.families)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +16,7 @@ from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.signal_families import FAMILIES, family_of
 from pipeline.evaluation.table_pool import table_pool
 from pipeline.runs.frames import RunTables
+from pipeline.runs.voices import run_free_columns
 from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 from pipeline.tables.schemas import signal_columns
 from pipeline.tables.signal_checks import Notice
@@ -81,11 +81,11 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
     Raises:
         InputError: text features are asked for and cannot be made.
     """
-    signals = [name for name in signal_columns(tables.signals.columns) if tables.signals[name].is_not_null().any()]
     frame = tables.signals.filter(pl.col("target").is_in(config.roles.targets))
     frame = frame.drop([name for name in frame.columns if name.startswith(("tau_", "answer_"))], strict=False)
     frame = frame.drop(["inclusion", "outcome"], strict=False).sort("item_id", "target")
     notices: list[Notice] = []
+    frame, families = _with_signals(config, tables, frame, notices)
     frame, taus = _with_taus(config, tables, frame, notices)
     frame, repeats = _with_repeats(config, tables, frame)
     frame, truth = _with_truth(config, tables, frame)
@@ -101,11 +101,12 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
     if frame["profile"].is_not_null().all() and frame["profile"].n_unique() > 1:
         profiles = (ProfileRole("profile", tables.profile_kind),)
     roles = ColumnRoles(
-        "y", tuple(signals), id="item_id", model="target", profiles=profiles, labeled="labeled",
+        "y", tuple(name for columns in families.values() for name in columns), id="item_id", model="target",
+        profiles=profiles, labeled="labeled",
         cluster="cluster" if clustered else None,
         inclusion="inclusion" if tables.inclusion else None, taus=taus, repeats=repeats, truth=truth,
         targets=config.roles.targets, sampling=None if config.design.labeled == "gold" else "uniform",
-        families={f: tuple(s for s in signals if family_of(s) == f) for f in FAMILIES if any(map(_in(f), signals))},
+        families=families,
     )  # fmt: skip
     smooth = config.benchmark.profile is not None and config.benchmark.profile.smooth
     options = Options(
@@ -128,8 +129,17 @@ def by_criterion(config: RunConfig, tables: RunTables, table: Exported) -> dict[
     return made
 
 
-def _in(family: str) -> Any:
-    return lambda signal: family_of(signal) == family
+def _with_signals(
+    config: RunConfig, tables: RunTables, frame: pl.DataFrame, notices: list[Notice]
+) -> tuple[pl.DataFrame, dict[str, tuple[str, ...]]]:
+    """The frame with the columns that cost no call, and every signal by its family; both made anew from the tables."""
+    words = [word for word in FAMILIES if config.wants(word)]
+    own_names = config.benchmark.fields.signals
+    free, frame = run_free_columns(config, tables, frame, words, notices)
+    names = [name for name in signal_columns(frame.columns) if frame[name].is_not_null().any()]
+    asked = [name for name in names if name not in {n for columns in free.values() for n in columns}]
+    families = {word: tuple(name for name in asked if family_of(name, own_names) == word) for word in words}
+    return frame, {word: columns for word, columns in {**families, **free}.items() if columns}
 
 
 def _columns(frame: pl.DataFrame, prefix: str, rows: Mapping[str, FloatArray]) -> tuple[pl.DataFrame, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import EstimateSet
-from pipeline.evaluation.planning import families_worth
+from pipeline.evaluation.planning import families_worth, free_worth
 from pipeline.runs.audit import apply_stored_audit, grading_error
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
@@ -82,12 +82,16 @@ def run_cast(config: RunConfig) -> Cast:
 
 
 def _worth(table: Exported) -> list[dict[str, Any]]:
-    """What each family of signals is worth, by target; without costs, which a replay does not have."""
+    """What the free signals are worth, then what each other family adds to all; without costs, which a replay lacks."""
     kept = ("target", "family", "gain", "effective", "without")
     pool = table.pool()
     if len(pool.families) < 2:
         return []
-    entries = [{**e.to_dict(), "target": target.name} for target in pool.targets for e in families_worth(pool, target)]
+    entries = []
+    for target in pool.targets:
+        free = free_worth(pool, target)
+        found = [*([free] if free else []), *families_worth(pool, target)]
+        entries += [{**entry.to_dict(), "target": target.name} for entry in found]
     return [{name: entry[name] for name in kept} for entry in entries]
 
 

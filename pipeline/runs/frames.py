@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.tables.column_roles import ProfileKind
 
@@ -47,14 +47,25 @@ class RunTables:
         return stored_labels(self._folder.parent).inclusion or None
 
     @cached_property
-    def profile_kind(self) -> ProfileKind | None:
-        """What the manifest says of the profile axis; None: find out."""
+    def _benchmark(self) -> Mapping[str, Any]:
+        """What the manifest says of the benchmark; nothing where there is none."""
         try:
             manifest = json.loads((self._folder.parent / "manifest.json").read_text(encoding="utf-8"))
-            kind: ProfileKind | None = manifest["benchmark"]["profile_kind"]
+            return dict(manifest["benchmark"])
         except (OSError, ValueError, KeyError, TypeError):
-            return None
+            return {}
+
+    @property
+    def profile_kind(self) -> ProfileKind | None:
+        """What the manifest says of the profile axis; None: find out."""
+        kind: ProfileKind | None = self._benchmark.get("profile_kind")
         return kind
+
+    @property
+    def grading(self) -> str | None:
+        """The metric that the items were graded by, as the benchmark decided it; None: not known."""
+        grading: str | None = self._benchmark.get("grading")
+        return grading
 
     @cached_property
     def items(self) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.evaluation.planning import Family, advise, families_worth
+from pipeline.evaluation.planning import advise, families_worth, paid_families
 from pipeline.evaluation.signal_families import family_costs
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.exported import run_pool
@@ -22,7 +22,7 @@ def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
     """
     pool = run_pool(directory.config(), RunTables(directory.tables))
     costs, unit = family_costs(directory.manifest())
-    families = [Family(name, tuple(columns), (costs or {}).get(name)) for name, columns in pool.families.items()]
+    families = paid_families(pool, costs)
     plans: list[dict[str, Any]] = []
     worth: list[dict[str, Any]] = []
     for target in pool.targets:

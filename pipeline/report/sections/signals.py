@@ -84,7 +84,9 @@ def _worth(run: RunFolder) -> str:
     if not rows:
         return ""
     note = (
-        "Leave one family out: effective labels (labels that the plain mean would need for the same standard error) of"
+        "Free signals (agreement of answers, the other targets' signals, lengths) cost no call: their row is what the"
+        " labels are worth with them alone, against the labels. The other rows leave one family out: effective labels"
+        " (labels that the plain mean would need for the same standard error) of"
         " the LACE mean with all families, against the others alone. Below 1× the family cost more noise than it took"
         f" away here. Shares are of the signals' {unit}; confidence is asked in the answer itself."
     )
