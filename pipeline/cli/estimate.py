@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pipeline.cli.output import console, json_option, print_json
-from pipeline.cli.table_options import column_options, column_roles, shape_options, split_names
+from pipeline.cli.table_options import answer_options, column_options, column_roles, shape_options, split_names
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ __all__ = ["command"]
 @click.command("estimate")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE…", type=click.Path(path_type=Path))
 @column_options
+@answer_options
 @shape_options
 @click.option(
     "--best-of-n", metavar="N,…", help="Value of picking the best of N candidates; TABLE is a long score table."
@@ -76,7 +77,7 @@ def _means(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
     shape = table_shape(cast("ShapeOptions", given))
     if "gold" in shape.wide:
         given["gold"] = given["gold"] or "gold"
-    if given["gold"] or len(tables) > 1 or described(table) is None:
+    if given["gold"] or given["answer"] or given["gold_answer"] or len(tables) > 1 or described(table) is None:
         roles, distribution = column_roles(given)
         table, roles = read_shaped_table(tables, roles, shape)
     names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed")

@@ -14,7 +14,7 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
-__all__ = ["column_options", "column_roles", "estimate_command", "shape_options", "split_names"]
+__all__ = ["answer_options", "column_options", "column_roles", "estimate_command", "shape_options", "split_names"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,6 +69,18 @@ def shape_options(command: Command) -> Command:
     return command
 
 
+def answer_options(command: Command) -> Command:
+    """``--answer`` and what is said of the answers."""
+    options = [
+        click.option("--answer", metavar="COL", help="The models' answers: their agreement becomes signals."),
+        click.option("--grading", metavar="METRIC", help="How answers compare: exact, numeric, choice, math."),
+        click.option("--gold-answer", metavar="COL", help="Right answers: they grade the outcomes, in --gold's place."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def split_names(text: str | None) -> tuple[str, ...]:
     """Comma-separated column names; a backslash keeps a comma inside a name."""
     if not text:
@@ -100,9 +112,14 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
     Raises:
         InputError: no gold, a column in two roles, a kind or number that cannot be read.
     """
-    from pipeline.tables.column_roles import ColumnRoles
+    from pipeline.tables.column_roles import GRADED, ColumnRoles
 
-    gold = given["gold"]
+    answer, gold_answer, grading = (given.get(name) for name in ("answer", "gold_answer", "grading"))
+    if (gold_answer or grading) and not answer:
+        raise InputError("--gold-answer and --grading are about the answers that --answer COL names; give it too")
+    if gold_answer and given["gold"]:
+        raise InputError("--gold and --gold-answer are two sources of one outcome; leave one out")
+    gold = GRADED if gold_answer else given["gold"]
     if not gold:
         raise InputError("--gold COL is needed: the column that says how good each answer is")
     signals, taus = split_names(given["signals"]), split_names(given["tau"])
@@ -113,7 +130,7 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
     roles = ColumnRoles(
         gold=gold, signals=signals, id=given["id_"], model=given["model"], cluster=given["cluster"], weights=weights,
         profiles=profiles, labeled=given["labeled"], inclusion=given["inclusion"], taus=taus,
-        gold_range=_range(given["gold_range"]),
+        gold_range=_range(given["gold_range"]), answer=answer, gold_answer=gold_answer, grading=grading or "exact",
     )  # fmt: skip
     return roles, distribution
 

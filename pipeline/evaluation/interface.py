@@ -19,7 +19,7 @@ from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.rehearsal import rehearse
 from pipeline.evaluation.table_pool import table_pool
-from pipeline.tables.column_roles import ColumnRoles, ProfileRole
+from pipeline.tables.column_roles import GRADED, ColumnRoles, ProfileRole
 from pipeline.tables.shapes.read import read_shaped_table, shaped_columns
 from pipeline.tables.shapes.shape import ShapeOptions, TableShape, table_shape
 from pipeline.tables.user_table import UserTable, frame_table, read_user_table
@@ -54,6 +54,9 @@ def estimate(
     rehearse: int | None = None,
     seed: int | None = None,
     pool_models: bool = False,
+    answer: str | None = None,
+    grading: str = "exact",
+    gold_answer: str | None = None,
     **shape: Unpack[ShapeOptions],
 ) -> EstimateSet:
     """Estimates of a table's targets, gaps and decisions: ``auxeval estimate`` in Python.
@@ -72,6 +75,9 @@ def estimate(
         level: nominal coverage (0.95).
         margin: two models whose joint interval lies within ± this are equivalent.
         smooth, shrink, baseline, rehearse, seed, pool_models: as the options of ``auxeval estimate``.
+        answer: column of the models' answers, whose agreement becomes signals.
+        grading: how two answers are compared: exact, numeric, choice, math.
+        gold_answer: column of right answers, which outcomes are graded by in the place of ``gold``.
         shape: how a file is laid out (``wide``, ``rater``, ``map``, ``records``, …), as those options.
 
     Returns:
@@ -88,10 +94,12 @@ def estimate(
     roles = None
     layout = table_shape(shape)
     gold = "gold" if gold is None and "gold" in layout.wide else gold
+    gold = GRADED if gold is None and gold_answer is not None else gold
     if gold is not None:
         roles = ColumnRoles(
             gold, _names(signals), id, model, cluster, weights if isinstance(weights, str) else None,
             tuple(_profile(text) for text in _names(profile)), labeled, inclusion, _names(tau), gold_range,
+            answer=answer, gold_answer=gold_answer, grading=grading,
         )  # fmt: skip
         table, roles = _shaped(table, roles, layout)
     return estimate_table(table, roles, given, rehearsals=rehearse, pool_models=pool_models)

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.estimators import Sampling
+from pipeline.evaluation.answer_columns import with_answers
 from pipeline.evaluation.items import items_of
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
+from pipeline.evaluation.signal_families import FREE_FAMILIES
 from pipeline.evaluation.uneven_signals import without_uneven
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
@@ -46,11 +48,14 @@ def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
     Raises:
         DataError: stray gold values, no labels, text where numbers belong, bad weights; rows are named.
     """
+    if roles.answer is not None:
+        table, roles = with_answers(table, roles)
     if len(roles.taus) == 1:
         raise DataError("--tau needs at least 2 columns: draw 0, then the independent draws")
     notices = [Notice("table", note) for note in table.notes]
     whole = _whole(table, roles, notices)
     models = _full_labels(table, roles.model, "model column") if roles.model else np.full(whole.size, ALL)
+    made = {name for family in FREE_FAMILIES for name in roles.families.get(family, ())}
     targets = []
     present = dict.fromkeys(models.tolist())
     for name in dict.fromkeys([*(name for name in roles.targets if name in present), *present]):
@@ -69,7 +74,7 @@ def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
         part = items_of(part, notices)
         if part.clusters is not None and len(np.unique(part.clusters)) == part.size:
             part = replace(part, clusters=None)  # clusters of one are none
-        kept = checked_signals(part.signals, roles.signals, part.y, part.labeled, part.name, notices)
+        kept = checked_signals(part.signals, roles.signals, part.y, part.labeled, part.name, notices, made)
         sampling = _sampling(part.sampling.probabilities, part.labeled)
         drawn = "known" if roles.inclusion else roles.sampling or "unknown"
         part = replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling, drawn=drawn)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-__all__ = ["ColumnRoles", "ProfileKind", "ProfileRole"]
+__all__ = ["GRADED", "ColumnRoles", "ProfileKind", "ProfileRole"]
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
@@ -17,6 +17,10 @@ class ProfileRole:
 
     column: str
     kind: ProfileKind | None = None
+
+
+GRADED = "graded"
+"""Name of the outcomes that are graded from answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,9 @@ class ColumnRoles:
         sampling: how labels were drawn, where that is known: ``uniform``.
         targets: models of the table, in the order in which they are shown; empty: as they come.
         families: name of a family of signals → its columns.
+        answer: the models' answers, whose agreement becomes signals.
+        grading: how two answers are compared: exact, numeric, choice or math.
+        gold_answer: right answers, which grade the outcomes; ``gold`` is then the name of the graded column.
         gold_range: (low, high) that every gold value must lie in; None means: judge by the values.
     """
 
@@ -58,16 +65,31 @@ class ColumnRoles:
     sampling: Literal["uniform"] | None = None
     targets: tuple[str, ...] = ()
     families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    answer: str | None = None
+    grading: str = "exact"
+    gold_answer: str | None = None
 
     def columns(self) -> list[str]:
         """Every named column, once."""
-        single = (self.gold, self.id, self.model, self.cluster, self.weights, self.labeled, self.inclusion, self.truth)
+        gold = self.gold if self.gold_answer is None else self.gold_answer
+        single = (
+            gold,
+            self.answer,
+            self.id,
+            self.model,
+            self.cluster,
+            self.weights,
+            self.labeled,
+            self.inclusion,
+            self.truth,
+        )
         several = (*self.signals, *self.taus, *self.repeats, *(profile.column for profile in self.profiles))
         return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
 
     def to_dict(self) -> dict[str, Any]:
         """What is named, as JSON values; ``from_dict`` reads it again."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, (), [], {})}
+        plain = asdict(ColumnRoles(""))
+        return {name: value for name, value in asdict(self).items() if value != plain[name]}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> ColumnRoles:

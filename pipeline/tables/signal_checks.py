@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,7 @@ def checked_signals(
     labeled: NDArray[np.bool_],
     target: str,
     notices: list[Notice],
+    made: Collection[str] = (),
 ) -> CheckedSignals:
     """Leave out signals that carry nothing or give the gold away.
 
@@ -61,10 +62,16 @@ def checked_signals(
         labeled: (M,).
         target: for the notices.
         notices: grows.
+        made: columns that were made from answers without gold: one that equals the gold is a good one, and one that is
+            constant (a target's agreement with itself) is left out without a word.
     """
     kept: list[int] = []
     for column, name in enumerate(names):
         values = signals[:, column]
+        if name in made:
+            if np.ptp(values) != 0.0 and _copy_of(signals, kept, column, names) is None:
+                kept.append(column)
+            continue
         problem = _problem(values, y, labeled) or _copy_of(signals, kept, column, names)
         if problem is None:
             kept.append(column)
