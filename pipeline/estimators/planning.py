@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.family_worth import FamilyWorth as FamilyWorth
+from pipeline.estimators.family_worth import family_worth as family_worth
 from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile
 from pipeline.estimators.results import Estimate, Profile
 
 __all__ = [
-    "FamilyWorth",
     "LabelPlan",
-    "family_worth",
     "half_width",
     "inclusion_probabilities",
     "labels_needed",
@@ -69,52 +68,6 @@ class LabelPlan:
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in plain.items()
         }
-
-
-LEAST_GAIN = 1.05
-"""Times the labels below which a family of signals is not worth a price."""
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyWorth:
-    """What one family of signals adds to the others.
-
-    Attributes:
-        family: its name.
-        gain: effective labels with all signals over effective labels without this family.
-        cost_share: its share of the cost, in [0, 1]; None where unknown.
-        effective: effective labels with all signals.
-        without: effective labels without this family.
-        unit: what the cost is in: money, tokens, calls.
-        cost: what it cost, in US dollars or in ``unit``; None where unknown.
-    """
-
-    family: str
-    gain: float
-    cost_share: float | None
-    effective: float
-    without: float
-    unit: str = "money"
-    cost: float | None = None
-
-    @property
-    def idle(self) -> bool:
-        """Whether it was paid for and added next to nothing to the others."""
-        return bool(self.cost) and self.gain < LEAST_GAIN
-
-    @property
-    def sentence(self) -> str:
-        """``pairwise comparisons: 62 % of the money, 1.9× the labels``; a family that does not pay is named."""
-        money = "" if self.cost_share is None else f"{100 * self.cost_share:.0f} % of the {self.unit}, "
-        told = f"{self.family}: {money}{self.gain:.1f}× the labels"
-        if not self.idle:
-            return told
-        price = f"${self.cost:.2f}" if self.unit == "money" else f"{self.cost:,.0f} {self.unit}"
-        return f"{told} (adds {self.gain:.2f}× for {price}: leave it out next time)"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values."""
-        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in asdict(self).items()}
 
 
 def half_width(
@@ -393,24 +346,3 @@ def inclusion_probabilities(strata: ArrayLike, sizes: ArrayLike, allocation: Arr
     """(M,) chance n_h/M_h of each item to be drawn; ``strata`` (M,) holds stratum numbers 0..H−1."""
     share = np.asarray(allocation, dtype=np.float64) / np.asarray(sizes, dtype=np.float64)
     return np.asarray(share[np.asarray(strata, dtype=np.intp)], dtype=np.float64)
-
-
-def family_worth(
-    effective: float, without: Mapping[str, float], costs: Mapping[str, float] | None = None, *, unit: str = "money"
-) -> tuple[FamilyWorth, ...]:
-    """Leave-one-family-out gains, the most valuable family first.
-
-    Args:
-        effective: effective labels with all signals.
-        without: family → effective labels without it.
-        costs: family → what it cost; shares are of their sum.
-        unit: what the costs are in.
-    """
-    total = sum(costs.values()) if costs else 0.0
-    worths = []
-    for name, rest in without.items():
-        share = costs.get(name, 0.0) / total if costs and total > 0.0 else None
-        cost = costs.get(name) if costs else None
-        gain = effective / rest if rest > 0.0 else math.inf
-        worths.append(FamilyWorth(name, gain, share, effective, rest, unit, cost))
-    return tuple(sorted(worths, key=lambda worth: (-worth.gain, worth.family)))

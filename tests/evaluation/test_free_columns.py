@@ -153,7 +153,7 @@ def test_a_coin_flip_among_strong_models_is_not_harmed() -> None:
 def test_what_cannot_be_done_is_refused() -> None:
     frame = answers(items=40, labeled=20)
     with pytest.raises(InputError, match="--id and --model"):
-        pipeline.estimate(frame, gold="y", answer="said")
+        pipeline.estimate(frame.drop("model"), gold="y", answer="said")
     with pytest.raises(InputError, match="agrees with nobody"):
         pipeline.estimate(frame.filter(pl.col("model") == "a"), gold="y", id="item", model="model", answer="said")
     with pytest.raises(InputError, match="'share'"):
