@@ -108,7 +108,8 @@ def show_result(result: RunResult, as_json: bool) -> None:
     simulated = manifest.get("simulated") or []
     mark = " (simulated models)" if simulated else ""
     title = f"{benchmark.get('name')}: {manifest.get('labeled')} of {benchmark.get('items')} items labeled{mark}"
-    print_estimates(console(), result.estimates, title=title)
+    rated = benchmark.get("grading") == "rating"
+    print_estimates(console(), result.estimates, title=title, judged=rated)
     calls = manifest.get("calls") or {}
     cost = manifest.get("cost_usd")
     money = f", ${cost:.4f}" if cost else ""

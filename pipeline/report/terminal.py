@@ -44,13 +44,19 @@ def _single(estimates: EstimateSet) -> list[Estimate]:
     return [e for methods in estimates.values() for e in methods.values() if isinstance(e, Estimate)]
 
 
-def print_estimates(console: Console, estimates: EstimateSet, *, title: str = "", profiles: bool = True) -> None:
-    """Every estimate: a table of means, one of profiles, one of gaps, the best-of-N values, then the warnings."""
-    for block in _blocks(estimates, title=title, profiles=profiles):
+def print_estimates(
+    console: Console, estimates: EstimateSet, *, title: str = "", profiles: bool = True, judged: bool = False
+) -> None:
+    """Every estimate: a table of means, one of profiles, one of gaps, the best-of-N values, then the warnings.
+
+    Judges held against the labels stand first where people rated responses (``judged``), and wherever one is kinder to
+    a model than people are.
+    """
+    for block in _blocks(estimates, title=title, profiles=profiles, judged=judged):
         console.print(block)
 
 
-def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[RenderableType]:
+def _blocks(estimates: EstimateSet, *, title: str, profiles: bool, judged: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
     if estimates.headline:
@@ -59,7 +65,7 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
         yield Text(plain(f"! {warning.message}"), style="yellow")
     for entry in estimates.left_out:
         yield Text(plain(f"! {entry.target}: {entry.method} is left out: {entry.reason}"), style="yellow")
-    if estimates.judges and estimates.judges[0].kindness:
+    if judged or any(pair.biased for judge in estimates.judges for pair in judge.kindness):
         yield _judges(estimates)
     if any(isinstance(e, Estimate) for methods in estimates.values() for e in methods.values()):
         yield _means(estimates, title)
@@ -79,7 +85,7 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool) -> Iterator[R
     if estimates.best_of_n:
         yield _best_of_n(estimates)
     for name, part in estimates.criteria.items():
-        yield from _blocks(part, title=f"criterion {name}", profiles=False)
+        yield from _blocks(part, title=f"criterion {name}", profiles=False, judged=judged)
 
 
 def _judges(estimates: EstimateSet) -> TextTable:
