@@ -40,6 +40,8 @@ class ForecastEntry(Shape):
 
     items: int
     """Items of the benchmark."""
+    left_out: dict[str, int]
+    """Why rows of the file are no items of the run → how many."""
     calls: int
     """Planned calls."""
     cached: int
