@@ -100,6 +100,8 @@ class FamilyWorthEntry(Shape):
     """Effective labels with all signals over those without it."""
     cost_share: float | None
     """Its share of the cost; null where unknown."""
+    cost: float | None
+    """What it cost, in ``unit``; null where unknown."""
     effective: float | None
     """Effective labels with all signals."""
     without: float | None
