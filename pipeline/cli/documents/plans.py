@@ -108,8 +108,6 @@ class FamilyWorthEntry(Shape):
     """Effective labels without it."""
     unit: str
     """What the cost is in: money, tokens, calls; empty where unknown."""
-    cost: float | None
-    """What it cost, in that; null where unknown."""
     sentence: str
     """The same in words."""
 
