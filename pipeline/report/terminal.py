@@ -49,8 +49,7 @@ def print_estimates(
 ) -> None:
     """Every estimate: a table of means, one of profiles, one of gaps, the best-of-N values, then the warnings.
 
-    Judges held against the labels stand first where people rated responses (``judged``), and wherever one is kinder to
-    a model than people are.
+    Judges held against the labels stand first where people rated responses (``judged``).
     """
     for block in _blocks(estimates, title=title, profiles=profiles, judged=judged):
         console.print(block)
@@ -65,7 +64,7 @@ def _blocks(estimates: EstimateSet, *, title: str, profiles: bool, judged: bool)
         yield Text(plain(f"! {warning.message}"), style="yellow")
     for entry in estimates.left_out:
         yield Text(plain(f"! {entry.target}: {entry.method} is left out: {entry.reason}"), style="yellow")
-    if judged or any(pair.biased for judge in estimates.judges for pair in judge.kindness):
+    if judged and estimates.judges:
         yield _judges(estimates)
     if any(isinstance(e, Estimate) for methods in estimates.values() for e in methods.values()):
         yield _means(estimates, title)
