@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -13,86 +13,89 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ImportDocument
     from pipeline.tables.imports.imported import ImportedTable
+    from pipeline.tables.imports.recognised import Tool
 
 __all__ = ["command"]
 
-ImportCommand: TypeAlias = Literal["import inspect", "import lm-eval", "import table"]
-
-_path = click.argument("path", type=click.Path(path_type=Path))
-_out = click.option(
-    "--out", "out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="TABLE",
-    help="Where to write the table: .parquet, .csv or .jsonl.",
+_TOOLS = (
+    "inspect", "lm-eval", "promptfoo", "openai-evals", "alpaca-eval", "arena-hard", "mt-bench", "deepeval", "ragas",
+    "table",
 )  # fmt: skip
 
 
-@click.group()
-def command() -> None:
-    """Turn other tools' results into a table: one row per task, model, item and epoch."""
-
-
-@command.command("inspect")
-@_path
-@_out
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.option(
+    "--out", "out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="TABLE",
+    help="Where to write the table: .parquet, .csv or .jsonl.",
+)  # fmt: skip
+@click.option("--from", "tool", type=click.Choice(_TOOLS), help="Which tool wrote PATH (else recognised).")
+@click.option("--id-field", metavar="NAME", help="lm-eval: field of the document that is the item id.")
+@click.option("--columns", metavar="COL,…", help="table: keep these columns only.")
+@click.option("--rename", "renames", multiple=True, metavar="OLD=NEW", help="table: rename a column. Repeatable.")
+@click.option("--overwrite", is_flag=True, help="Replace TABLE even where it has columns that the new one has not.")
 @json_option
-def inspect(path: Path, out: Path, as_json: bool) -> None:
-    """Inspect AI logs: PATH is one .eval or .json log, or a folder of them."""
-    from pipeline.tables.imports.inspect_logs import read_inspect_logs
+def command(
+    paths: tuple[Path, ...], out: Path, tool: Tool | None, id_field: str | None, columns: str | None,
+    renames: tuple[str, ...], overwrite: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Turn other tools' results into a table: one row per task, model, item and epoch.
 
-    _finish(read_inspect_logs(path), out, "import inspect", as_json)
+    PATH is a file or a folder of Inspect AI, lm-evaluation-harness, promptfoo, openai/evals, AlpacaEval, Arena-Hard,
+    MT-bench, DeepEval or Ragas, or a plain table. The first word may name the tool instead of --from.
+    """
+    from pipeline.tables.imports.imported import check_output
+    from pipeline.tables.imports.recognised import read_tool_files
+
+    if tool is None and len(paths) > 1 and str(paths[0]) in _TOOLS and not paths[0].exists():
+        tool, paths = cast("Tool", str(paths[0])), paths[1:]
+    check_output(out, paths)
+    if tool == "table" or columns or renames:
+        imported = _plain(paths, columns, renames)
+        name: Tool = "table"
+    else:
+        name, read = read_tool_files(paths, tool, id_field=id_field)
+        imported = read if read is not None else _plain(paths, columns, renames)
+    _finish(imported, out, name, as_json, overwrite)
 
 
-@command.command("lm-eval")
-@_path
-@_out
-@json_option
-@click.option("--id-field", metavar="NAME", help="Field of the document that is the item id (else looked for).")
-def lm_eval(path: Path, out: Path, id_field: str | None, as_json: bool) -> None:
-    """lm-evaluation-harness samples: PATH is one samples_*.jsonl, or a folder of them (--log_samples)."""
-    from pipeline.tables.imports.lm_eval_samples import read_lm_eval_samples
-
-    _finish(read_lm_eval_samples(path, id_field=id_field), out, "import lm-eval", as_json)
-
-
-@command.command("table")
-@_path
-@_out
-@json_option
-@click.option("--columns", metavar="COL,…", help="Keep these columns only.")
-@click.option("--rename", "renames", multiple=True, metavar="OLD=NEW", help="Rename a column. Repeatable.")
-def table(path: Path, out: Path, columns: str | None, renames: tuple[str, ...], as_json: bool) -> None:
-    """A plain CSV, JSON Lines or Parquet table: numbers cleaned, columns chosen and renamed."""
+def _plain(paths: tuple[Path, ...], columns: str | None, renames: tuple[str, ...]) -> ImportedTable:
     from pipeline.cli.table_options import split_names
     from pipeline.tables.imports.plain_tables import read_plain_table
 
+    if len(paths) > 1:
+        raise InputError("auxeval import table reads one file; auxeval estimate takes several as one table")
     pairs = [rename.rpartition("=") for rename in renames]
     if any(not old or not new for old, _, new in pairs):
         raise InputError(f"--rename takes OLD=NEW, got {', '.join(renames)}")
-    imported = read_plain_table(path, columns=split_names(columns), rename={old: new for old, _, new in pairs})
-    _finish(imported, out, "import table", as_json)
+    return read_plain_table(paths[0], columns=split_names(columns), rename={old: new for old, _, new in pairs})
 
 
-def _finish(imported: ImportedTable, out: Path, command: ImportCommand, as_json: bool) -> None:
+def _finish(imported: ImportedTable, out: Path, tool: Tool, as_json: bool, overwrite: bool) -> None:
     from pipeline.tables.imports.imported import write_table
 
-    write_table(imported.frame, out)
+    write_table(imported.frame, out, overwrite=overwrite)
     for note in imported.notes:
         click.echo(f"note: {note}", err=True)
     frame = imported.frame
-    distinct = {
-        name: frame[name].n_unique() if name in frame.columns else None for name in ("item_id", "model", "task")
+    distinct = {  # an item is a cluster here: its id within its task
+        name: frame[name].n_unique() if name in frame.columns else None for name in ("cluster", "model", "task")
     }
+    commands = _next(imported, out)
     document: ImportDocument = {
         "schema": 1,
-        "command": command,
+        "command": "import",
+        "tool": tool,
         "table": str(out),
         "rows": frame.height,
-        "items": distinct["item_id"],
+        "items": distinct["cluster"],
         "models": distinct["model"],
         "tasks": distinct["task"],
         "columns": frame.columns,
         "numbers": list(imported.scores),
         "notes": list(imported.notes),
-        "next": _next(imported, out),
+        "next": commands[0],
+        "commands": commands,
     }
     if as_json:
         print_json(document)
@@ -105,13 +108,17 @@ def _print(document: ImportDocument) -> None:
     counts = [f"{document['rows']} rows", *(f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in nouns if n is not None)]
     click.echo(f"{document['table']}: {', '.join(counts)}")
     print_facts([("  numbers", ", ".join(document["numbers"]))])
-    click.echo(f"  next     {document['next']}")
+    for line in document["commands"]:
+        click.echo(f"  next     {line}")
 
 
-def _next(imported: ImportedTable, out: Path) -> str:
-    """The command that estimates, as far as the table says enough to write it."""
+def _next(imported: ImportedTable, out: Path) -> list[str]:
+    """One command per task, each runnable as it is; where no column is a gold, the command that looks at the table."""
+    import shlex
+
     from pipeline.cli.table_options import estimate_command
-    from pipeline.tables.column_roles import ColumnRoles
-    from pipeline.tables.imports.suggested_roles import suggested_roles
+    from pipeline.tables.imports.suggested_roles import suggested_by_task
 
-    return estimate_command(out, suggested_roles(imported) or ColumnRoles(gold="COL"))
+    chosen = suggested_by_task(imported)
+    lines = [estimate_command(out, roles, [f"--where={text}" for text in where]) for where, roles in chosen]
+    return lines or [shlex.join(["auxeval", "look", str(out)])]

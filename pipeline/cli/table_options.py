@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,6 +58,9 @@ def shape_options(command: Command) -> Command:
             "--wide", metavar="ROLE=PATTERN,…",
             help="One column per model and role, * being the model: gold=*_correct,judge=*_judge.",
         ),
+        click.option(
+            "--where", "where", multiple=True, metavar="COL=VALUE", help="Only rows with this value. Repeatable."
+        ),
         click.option("--rater", metavar="COL", help="Judge of each row; rows become one signal per judge."),
         click.option(
             "--map", "map", multiple=True, metavar="COL: VALUE=NUMBER,…",
@@ -94,16 +97,16 @@ def _joined(names: Iterable[str]) -> str:
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
-def estimate_command(table: Path, roles: ColumnRoles) -> str:
-    """The command that estimates from ``table``, ready for a shell; COL,… where the signals are still to be chosen."""
+def estimate_command(table: Path, roles: ColumnRoles, more: Sequence[str] = ()) -> str:
+    """The command that estimates from ``table``, ready for a shell; ``more`` are further words of it."""
     named = {
-        "gold": roles.gold, "signals": _joined(roles.signals) or "COL,…", "id": roles.id, "model": roles.model,
+        "gold": roles.gold, "signals": _joined(roles.signals), "id": roles.id, "model": roles.model,
         "cluster": roles.cluster, "labeled": roles.labeled, "inclusion": roles.inclusion,
     }  # fmt: skip
     words = ["auxeval", "estimate", str(table)]
     for option, value in named.items():
         words += [f"--{option}", value] if value else []
-    return shlex.join(words).replace("'COL,…'", "COL,…")
+    return shlex.join([*words, *more])
 
 
 def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:

@@ -90,8 +90,10 @@ class ImportDocument(Shape):
 
     schema: Literal[1]
     """Version of this shape."""
-    command: Literal["import inspect", "import lm-eval", "import table"]
+    command: Literal["import"]
     """The command."""
+    tool: str
+    """Which tool wrote the files; `table` for a plain table."""
     table: str
     """The file that was written."""
     rows: int
@@ -109,7 +111,9 @@ class ImportDocument(Shape):
     notes: list[str]
     """What was skipped or changed, one line each."""
     next: str
-    """A command that estimates from the table; COL stands where a choice is left."""
+    """A command that estimates from the table, runnable as it is; the first of `commands`."""
+    commands: list[str]
+    """One such command per task."""
 
 
 class AuditDocument(Shape):

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from pipeline.errors import DataError
+from pipeline.tables.table_source import inspect_source
 
-__all__ = ["KEY", "ImportedTable", "frame_of_rows", "tidy_name", "write_table"]
+__all__ = ["KEY", "ImportedTable", "check_output", "frame_of_rows", "tidy_name", "write_table"]
 
 KEY = ("task", "model", "item_id", "epoch")
 _LEADING = (*KEY, "cluster", "question", "target", "answer", "reason")
@@ -78,16 +79,47 @@ def _text(value: Any) -> str:
     return text
 
 
-def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """Write a frame as Parquet, CSV or JSON Lines, whichever the file's suffix says; in one rename.
+def check_output(out: Path, inputs: Sequence[Path]) -> None:
+    """A table is never written over what it is made of.
 
     Raises:
-        DataError: an unknown suffix, or the file cannot be written.
+        DataError: the output is one of the inputs.
+    """
+    for path in inputs:
+        if path.exists() and out.exists() and path.samefile(out):
+            raise DataError(f"--out {out} is the input itself; give another name")
+
+
+def _refuse_fewer_columns(frame: pl.DataFrame, path: Path) -> None:
+    try:
+        before = inspect_source(path).columns
+    except DataError:
+        raise DataError(f"{path} exists and is no table; give another name, or --overwrite") from None
+    lost = [name for name in before if name not in frame.columns]
+    if lost:
+        raise DataError(
+            f"{path} exists and has {len(lost)} columns that the new table has not ({', '.join(lost[:4])}); give "
+            "another name, or --overwrite"
+        )
+
+
+def write_table(frame: pl.DataFrame, path: Path, *, overwrite: bool = True) -> None:
+    """Write a frame as Parquet, CSV or JSON Lines, whichever the file's suffix says; in one rename.
+
+    Args:
+        frame: the table.
+        path: the file.
+        overwrite: whether a file there may be replaced by a table that lacks some of its columns.
+
+    Raises:
+        DataError: an unknown suffix, a file that would lose columns, or the file cannot be written.
     """
     writers = {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".jsonl": frame.write_ndjson}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise DataError(f"{path}: the table is written as .parquet, .csv or .jsonl; give --out such a name")
+    if path.exists() and not overwrite:
+        _refuse_fewer_columns(frame, path)
     draft = path.with_name(path.name + ".draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,49 +6,95 @@ import json
 import math
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from pipeline.errors import DataError
-from pipeline.tables.imports.imported import ImportedTable, files_below, frame_of_rows, tidy_name
-from pipeline.tables.table_source import decompress_zstd
+from pipeline.tables.compressed import decompress_zstd
+from pipeline.tables.imports.imported import ImportedTable, files_below, tidy_name
+from pipeline.tables.imports.runs import Header, ToolRun, table_of_runs
 
-__all__ = ["read_inspect_logs"]
+__all__ = ["inspect_runs", "read_inspect_logs"]
 
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _ZSTANDARD = 93
 _META_CHARS = 200
+MAX_MEMBER_BYTES = 1 << 29
 
 
 def read_inspect_logs(path: str | Path) -> ImportedTable:
     """One log, or every log in a folder and below it.
 
-    Of two logs of the same task, model, item and epoch the later one counts. Letter grades become C = 1, P = 0.5,
-    I = N = 0; a score that is a mapping becomes one column per key; a sample that failed keeps its row, with null
-    scores and the reason ``failed``.
+    A run is a task with its arguments, a model with its generation config and solver, and its file: tasks are never
+    joined, and two runs that differ are two. Of two logs of one run the later sample counts, unless it failed. Letter
+    grades become C = 1, P = 0.5, I = N = 0, yes and no 1 and 0; other text stays text; a score that is a mapping
+    becomes one column per key; a sample that failed keeps its row, with null scores and the reason ``failed``.
 
     Raises:
-        DataError: no logs, a damaged log, a log without samples.
+        DataError: no logs, a damaged log, a log without samples, or one whose own means its samples contradict.
     """
-    root = Path(path)
     notes: list[str] = []
-    logs = []
-    for file in files_below(root, ("*.eval", "*.json")):
-        log = _open_log(file, required=root.is_file())
-        if log is not None:
-            logs.append(log)
-    if not logs:
-        raise DataError(f"{root} holds no Inspect AI logs (.eval or .json with 'eval' and 'samples')")
-    logs.sort(key=lambda log: str(log[1]["eval"].get("created", "")))
+    runs = inspect_runs(files_below(Path(path), ("*.eval", "*.json")), notes, required=Path(path).is_file())
+    if not runs:
+        raise DataError(f"{path} holds no Inspect AI logs (.eval or .json with 'eval' and 'samples')")
+    if not any(run.rows for run in runs):
+        raise DataError(f"{path}: the logs hold no samples (were they made with log_samples off?)")
+    return table_of_runs(runs, notes)
+
+
+def inspect_runs(files: Sequence[Path], notes: list[str], *, required: bool) -> list[ToolRun]:
+    """The run of every log among some files.
+
+    Args:
+        files: logs, and others that are passed over.
+        notes: gets what was skipped, one line each.
+        required: whether a file that is no log is an error.
+
+    Raises:
+        DataError: a damaged log.
+    """
+    logs = (_open_log(file, required=required) for file in files)
+    return [_run(file, header, notes) for file, header in filter(None, logs)]
+
+
+def _run(file: Path, header: dict[str, Any], notes: list[str]) -> ToolRun:
+    spec, results = header["eval"], header.get("results") or {}
     scores: dict[str, None] = {}
-    rows = (row for file, header in logs for row in _rows(file, header, scores, notes))
-    frame, replaced = frame_of_rows(rows)
-    if frame.height == 0:
-        raise DataError(f"{root}: the logs hold no samples (were they made with log_samples off?)")
-    if replaced:
-        notes.append(f"{replaced} samples stood in several logs; the latest log counts")
-    return ImportedTable(frame, tuple(name for name in scores if frame[name].dtype.is_numeric()), tuple(notes))
+    scorer = (results.get("scorer") or {}).get("name") or "score"  # of version 1, which had one
+    rows = list(_rows(file, header, scores, notes, scorer))
+    complete = header.get("status") in (None, "success")
+    return ToolRun(
+        file.name, str(spec.get("task") or file.stem), str(spec.get("model") or "unknown"),
+        str(spec.get("created") or ""), rows, tuple(scores), spec.get("task_args") or {}, _model_facts(header),
+        tuple(_headers(results)) if complete else (),
+    )  # fmt: skip
+
+
+def _model_facts(header: dict[str, Any]) -> dict[str, Any]:
+    """What makes another target of the same model: generation config, arguments, solver."""
+    spec, plan = header["eval"], header.get("plan") or {}
+    generation = {**(plan.get("config") or {}), **(spec.get("model_generate_config") or {})}
+    steps = [(step.get("solver"), step.get("params")) for step in plan.get("steps") or [] if isinstance(step, dict)]
+    facts = {**generation, **(spec.get("model_args") or {}), "solver": steps or spec.get("solver")}
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _headers(results: dict[str, Any]) -> Iterator[Header]:
+    """The means that the log itself states; those of another reducer than the mean over epochs are no means of rows."""
+    entries = list(results.get("scores") or [])
+    if isinstance(results.get("scorer"), dict):
+        entries.append({"name": results["scorer"].get("name"), "metrics": results.get("metrics") or {}})
+    for entry in entries:
+        if entry.get("reducer") not in (None, "mean"):
+            continue
+        name, scorer = str(entry.get("name")), str(entry.get("scorer") or entry.get("name"))
+        column = "score_" + tidy_name(name if name == scorer else f"{scorer}_{name}")
+        for metric in ("accuracy", "mean"):
+            value = ((entry.get("metrics") or {}).get(metric) or {}).get("value")
+            if isinstance(value, int | float):
+                yield Header(column, f"{metric} of {name}", float(value))
 
 
 def _open_log(file: Path, required: bool) -> tuple[Path, dict[str, Any]] | None:
@@ -60,7 +106,7 @@ def _open_log(file: Path, required: bool) -> tuple[Path, dict[str, Any]] | None:
             raise DataError(f"{file} is no readable Inspect AI log ({error}); is it still being written?") from error
         return None
     if isinstance(header, dict) and isinstance(header.get("eval"), dict):
-        return file, {key: header[key] for key in ("eval", "status") if key in header}
+        return file, {key: header[key] for key in ("eval", "status", "plan", "results") if key in header}
     if required:
         raise DataError(f"{file} is no Inspect AI log: it has no 'eval' section")
     return None
@@ -89,6 +135,8 @@ def _samples(file: Path) -> Iterator[dict[str, Any]]:
 
 def _member(archive: zipfile.ZipFile, raw: IO[bytes], info: zipfile.ZipInfo) -> bytes:
     """One file of the archive; newer logs use Zstandard, which the standard library reads from Python 3.14 on."""
+    if info.file_size > MAX_MEMBER_BYTES:
+        raise zipfile.BadZipFile(f"{info.filename} unpacks to more than {MAX_MEMBER_BYTES >> 20} MiB")
     if info.compress_type != _ZSTANDARD:
         return archive.read(info)
     raw.seek(info.header_offset)
@@ -105,28 +153,25 @@ def _load(data: bytes) -> Any:
     return json.loads(data.decode("utf-8", errors="replace"))
 
 
-def _rows(file: Path, header: dict[str, Any], scores: dict[str, None], notes: list[str]) -> Iterator[dict[str, Any]]:
-    spec = header["eval"]
+def _rows(
+    file: Path, header: dict[str, Any], scores: dict[str, None], notes: list[str], scorer: str
+) -> Iterator[dict[str, Any]]:
     if header.get("status") not in (None, "success"):
         notes.append(f"{file.name}: the evaluation's status is {header['status']}; its finished samples were read")
-    task = str(spec.get("task") or file.stem)
-    model = str(spec.get("model") or "unknown")
     skipped: set[str] = set()
     for sample in _samples(file):
-        yield {**_identity(sample, task, model), **_scores(sample, scores, skipped), **_facts(sample)}
+        if "scores" not in sample and sample.get("score") is not None:
+            sample["scores"] = {scorer: sample["score"]}
+        yield {**_identity(sample), **_scores(sample, scores, skipped), **_facts(sample)}
     notes.extend(f"{file.name}: scorer {name} gives lists, not single values; skipped" for name in sorted(skipped))
 
 
-def _identity(sample: dict[str, Any], task: str, model: str) -> dict[str, Any]:
-    item = str(sample.get("id"))
+def _identity(sample: dict[str, Any]) -> dict[str, Any]:
     attachments = sample.get("attachments") or {}
     scored = any(_value(score) is not None for score in (sample.get("scores") or {}).values())
     return {
-        "task": task,
-        "model": model,
-        "item_id": item,
+        "item_id": str(sample.get("id")),
         "epoch": int(sample.get("epoch") or 1),
-        "cluster": f"{task}/{item}",
         "question": _attached(_input_text(sample.get("input")), attachments),
         "target": _target_text(sample.get("target")),
         "answer": _attached(_completion(sample.get("output") or {}), attachments),
@@ -189,6 +234,8 @@ def _graded(value: Any) -> Any:
     if isinstance(value, str):
         if value in _GRADES:
             return _GRADES[value]
+        if value.strip().lower() in _WORDS:
+            return _WORDS[value.strip().lower()]
         try:
             value = float(value)
         except ValueError:

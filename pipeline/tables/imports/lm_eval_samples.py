@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pipeline.errors import DataError
-from pipeline.tables.imports.imported import ImportedTable, files_below, frame_of_rows, tidy_name
-from pipeline.tables.table_source import open_bytes
+from pipeline.tables.imports.imported import ImportedTable, files_below, tidy_name
+from pipeline.tables.imports.runs import Header, ToolRun, table_of_runs
+from pipeline.tables.json_records import json_rows
+from pipeline.tables.table_source import inspect_source
 
-__all__ = ["read_lm_eval_samples"]
+__all__ = ["lm_eval_runs", "read_lm_eval_samples"]
 
 _KNOWN = frozenset(
     [
@@ -30,90 +32,146 @@ _GOLD_FIELDS = frozenset(["answer", "answers", "label", "target", "gold", "answe
 _SKIPPED_FIELDS = _GOLD_FIELDS | set(_ID_FIELDS) | set(_QUESTION_FIELDS)
 _FILE_NAME = re.compile(r"^samples_(?P<task>.+?)(?:_(?P<stamp>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(?:\.gz)?$")
 _META_CHARS = 80
+_MEANS = frozenset(["acc", "acc_norm", "exact_match", "em", "prompt_level_strict_acc", "prompt_level_loose_acc"])
+"""Metrics that the harness prints as the mean of the items' numbers; others it may aggregate in another way."""
 
 
 def read_lm_eval_samples(path: str | Path, *, id_field: str | None = None) -> ImportedTable:
-    """One ``samples_*.jsonl`` file, or every one in a folder and below it.
+    """One ``samples_*.jsonl`` file, or every one in a folder and below it; the arrays of 0.4.0 to 0.4.2 too.
 
     The item id is a field of the document that names it (``id``, ``question_id``, …) where it is there and unique
     within the task, else the harness's ``doc_id``. A metric under filter ``none`` becomes the column
-    ``score_<metric>``, under any other filter ``score_<metric>__<filter>``. The model is the one the results file
-    beside it names, else the folder's name.
+    ``score_<metric>``, under any other filter ``score_<metric>__<filter>``; where a file does not name its filters
+    (up to 0.4.5) they are as the results file has them, else numbered. The model is the one the results file beside it
+    names, else the folder's name. Metrics that are no single number per item (pairs of gold and prediction) are left
+    out: their mean is not the metric.
 
     Args:
         path: file or folder.
         id_field: the document's field that is the item id; None means: look for one.
 
     Raises:
-        DataError: no sample files, a damaged line, or ``id_field`` missing.
+        DataError: no sample files, a damaged line, ``id_field`` missing, or a results file that the samples contradict.
     """
     root = Path(path)
     notes: list[str] = []
-    scores: dict[str, None] = {}
-    rows: list[dict[str, Any]] = []
-    for file in sorted(files_below(root, ("samples_*.jsonl", "samples_*.jsonl.gz")), key=_stamp):
-        rows.extend(_file_rows(file, id_field, scores, notes))
-    if not rows:
+    runs = lm_eval_runs(files_below(root, ("samples_*.jsonl", "samples_*.jsonl.gz")), notes, id_field=id_field)
+    if not any(run.rows for run in runs):
         raise DataError(f"{root}: the sample files are empty")
-    frame, replaced = frame_of_rows(rows)
-    if replaced:
-        notes.append(f"{replaced} samples stood in several files; the latest file counts")
-    numeric = tuple(name for name in scores if frame[name].dtype.is_numeric())
-    return ImportedTable(frame, numeric, tuple(notes))
+    return table_of_runs(runs, notes)
 
 
-def _stamp(file: Path) -> tuple[str, str]:
+def lm_eval_runs(files: Sequence[Path], notes: list[str], *, id_field: str | None = None) -> list[ToolRun]:
+    """The run of every sample file.
+
+    Args:
+        files: the files.
+        notes: gets what was skipped, one line each.
+        id_field: see :func:`read_lm_eval_samples`.
+
+    Raises:
+        DataError: a damaged line, or ``id_field`` missing.
+    """
+    return [_run(file, id_field, notes) for file in files]
+
+
+def _run(file: Path, id_field: str | None, notes: list[str]) -> ToolRun:
     match = _FILE_NAME.match(file.name)
-    return (match["stamp"] or "") if match else "", str(file)
-
-
-def _file_rows(file: Path, id_field: str | None, scores: dict[str, None], notes: list[str]) -> Iterator[dict[str, Any]]:
-    match = _FILE_NAME.match(file.name)
-    task = match["task"] if match else file.name.split(".")[0]
-    model = _model_name(file, match["stamp"] if match else None)
+    stamp = (match["stamp"] or "") if match else ""
+    results = _results(file, stamp)
+    task, model = _names(file, results)
     lines = list(_lines(file))
     identity = _identity_field(file, lines, id_field)
+    printed = (results.get("results") or {}).get(task) or {}
+    filters = list(dict.fromkeys(key.partition(",")[2] for key in printed if "," in key))
     merged: dict[str, dict[str, Any]] = {}
-    skipped: set[str] = set()
+    seen: Counter[str] = Counter()
+    skipped: dict[str, None] = {}
+    scores: dict[str, None] = {}
+    unnamed = "filter" not in (lines[0] if lines else {}) and len({line["doc_id"] for line in lines}) < len(lines)
     for line in lines:
         item = _item_id(line, identity)
-        row = merged.setdefault(item, _row(line, task, model, item))
+        row = merged.setdefault(item, _row(line, item))
+        seen[item] += 1
+        if unnamed:
+            number = seen[item]
+            line["filter"] = filters[number - 1] if number <= len(filters) else f"filter{number}"
         for name, value in _metrics(line, skipped):
             row[name] = value
             scores[name] = None
             row["reason"] = None if value is not None else row["reason"]
-    notes.extend(f"{file.name}: metric {name} has no single number per item; skipped" for name in sorted(skipped))
-    yield from merged.values()
+    notes += [f"{file.name}: metric {name} has no single number per item; skipped" for name in sorted(skipped)]
+    return ToolRun(
+        file.name, task, model, stamp, list(merged.values()), tuple(scores), {}, _model_facts(results, task),
+        tuple(_headers(printed)),
+    )  # fmt: skip
+
+
+def _headers(printed: Mapping[str, Any]) -> Iterator[Header]:
+    """Numbers of the results file that are means over items."""
+    for key, value in printed.items():
+        metric, _, chosen = key.partition(",")
+        if metric in _MEANS and isinstance(value, int | float):
+            yield Header(_column(metric, chosen or "none"), f"{metric} ({chosen})" if chosen else metric, float(value))
+
+
+def _column(metric: str, chosen: str) -> str:
+    return f"score_{tidy_name(metric)}" + ("" if chosen == "none" else f"__{tidy_name(chosen)}")
+
+
+def _model_facts(results: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """What makes another target of the same model: arguments, few-shot examples, prompt, generation."""
+    config = results.get("config") or {}
+    own = (results.get("configs") or {}).get(task) or {}
+    facts = {
+        "model_args": config.get("model_args"),
+        "gen_kwargs": config.get("gen_kwargs") or own.get("generation_kwargs"),
+        "num_fewshot": (results.get("n-shot") or {}).get(task, own.get("num_fewshot")),
+        "prompt": own.get("doc_to_text"),
+        "system_instruction": results.get("system_instruction"),
+        "chat_template": results.get("chat_template_sha"),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with open_bytes(file, "gzip" if file.suffix == ".gz" else "none") as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8", errors="replace")
-        for number, line in enumerate(text, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{file}: line {number} is no JSON ({error})") from error
-            if not isinstance(record, dict) or "doc_id" not in record:
-                raise DataError(f"{file}: line {number} is no lm-evaluation-harness sample (it has no doc_id)")
-            yield record
+    source = inspect_source(file)
+    if source.format not in ("json", "jsonl"):
+        raise DataError(f"{file} is no JSON Lines file of lm-evaluation-harness samples")
+    for number, record in json_rows(source.json):
+        if "doc_id" not in record:
+            raise DataError(f"{file}: line {number} is no lm-evaluation-harness sample (it has no doc_id)")
+        yield record
 
 
-def _model_name(file: Path, stamp: str | None) -> str:
-    """As the results file of the same run says it, else from the folder, where ``/`` was written as ``__``."""
-    candidates = [file.with_name(f"results_{stamp}.json")] if stamp else []
-    candidates += sorted(file.parent.glob("results*.json"), reverse=True)
-    for results in candidates:
+def _results(file: Path, stamp: str) -> dict[str, Any]:
+    """The results file of the same run, or nothing."""
+    beside = [file.with_name(f"results_{stamp}.json")] if stamp else []
+    if not stamp:
+        # 0.4.0 to 0.4.2 with --output_path FILE.json: FILE_<task>.jsonl stands beside FILE.json.
+        named = [other for other in file.parent.glob("*.json") if file.name.startswith(f"{other.stem}_")]
+        beside += [*named, *sorted(file.parent.glob("results*.json"), reverse=True)]
+    for path in beside:
         try:
-            content = json.loads(results.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             continue
-        name = content.get("model_name") or content.get("config", {}).get("model_args")
-        if isinstance(name, str) and name:
-            return name
-    return file.parent.name.replace("__", "/") or "unknown"
+        if isinstance(content, dict) and "results" in content:
+            return content
+    return {}
+
+
+def _names(file: Path, results: Mapping[str, Any]) -> tuple[str, str]:
+    """Task and model: as the results file says them, else from the names of file and folder (``/`` written ``__``)."""
+    match = _FILE_NAME.match(file.name)
+    stem = file.name.removesuffix(".gz").removesuffix(".jsonl")
+    tasks = sorted((task for task in results.get("results") or {} if stem.endswith(f"_{task}")), key=len)
+    task = match["task"] if match else tasks[-1] if tasks else stem.rpartition("_")[2]
+    model = results.get("model_name") or (results.get("config") or {}).get("model_args")
+    if not (isinstance(model, str) and model):
+        model = file.parent.name if match else stem.removesuffix(f"_{task}").removeprefix("pretrained__")
+        model = model.replace("__", "/")
+    return task, model or "unknown"
 
 
 def _identity_field(file: Path, lines: list[dict[str, Any]], wanted: str | None) -> str | None:
@@ -132,7 +190,7 @@ def _item_id(line: Mapping[str, Any], field: str | None) -> str:
     return str(line["doc"][field] if field else line["doc_id"])
 
 
-def _row(line: dict[str, Any], task: str, model: str, item: str) -> dict[str, Any]:
+def _row(line: dict[str, Any], item: str) -> dict[str, Any]:
     doc = line.get("doc")
     doc = doc if isinstance(doc, dict) else {}
     contexts, continuations = _arguments(line.get("arguments"))
@@ -140,11 +198,8 @@ def _row(line: dict[str, Any], task: str, model: str, item: str) -> dict[str, An
     likelihoods = _log_likelihoods(line.get("resps"))
     answer = _answer(line, continuations, likelihoods)
     row: dict[str, Any] = {
-        "task": task,
-        "model": model,
         "item_id": item,
         "epoch": 1,
-        "cluster": f"{task}/{item}",
         "question": asked if asked is not None else (contexts[0] if contexts else None),
         "target": _plain_text(line.get("target")),
         "answer": answer,
@@ -210,15 +265,12 @@ def _plain_text(value: Any) -> str | None:
     return " | ".join(map(str, value)) if isinstance(value, list) else None if value is None else str(value)
 
 
-def _metrics(line: Mapping[str, Any], skipped: set[str]) -> Iterator[tuple[str, float | None]]:
+def _metrics(line: Mapping[str, Any], skipped: dict[str, None]) -> Iterator[tuple[str, float | None]]:
     names = line.get("metrics") or [key for key in line if key not in _KNOWN]
     chosen = str(line.get("filter") or "none")
     for name in names:
         value = line.get(name)
-        if isinstance(value, list) and value and all(isinstance(entry, bool | int | float) for entry in value):
-            value = sum(value) / len(value)
-        if not (value is None or isinstance(value, bool | int | float)):
-            skipped.add(str(name))
+        if not (value is None or isinstance(value, bool | int | float)) or "perplexity" in str(name):
+            skipped[str(name)] = None
             continue
-        label = f"score_{tidy_name(str(name))}" + ("" if chosen == "none" else f"__{tidy_name(chosen)}")
-        yield label, float(value) if value is not None and math.isfinite(value) else None
+        yield _column(str(name), chosen), float(value) if value is not None and math.isfinite(value) else None

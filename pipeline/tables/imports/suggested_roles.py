@@ -9,11 +9,33 @@ import polars as pl
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.imports.imported import ImportedTable
 
-__all__ = ["suggested_roles"]
+__all__ = ["suggested_by_task", "suggested_roles"]
 
 _FACTS = ("choice_probability", "choice_margin", "answer_chars", "output_tokens")
 """Label-free columns that our imports make, the most telling ones first."""
 _MAX_SIGNALS = 6
+
+
+def suggested_by_task(imported: ImportedTable) -> list[tuple[tuple[str, ...], ColumnRoles]]:
+    """For each task that can be estimated, which rows to take (``COL=VALUE``) and which columns.
+
+    Items of different tasks are different items even where their ids agree, so that each task is estimated by itself;
+    samples that failed or were never scored are no items to label and are left out.
+    """
+    frame = imported.frame
+    tasks = frame["task"].unique(maintain_order=True).to_list() if "task" in frame.columns else [None]
+    chosen = []
+    for task in tasks:
+        part = frame if task is None else frame.filter(pl.col("task") == task)
+        where = [f"task={task}"] if len(tasks) > 1 else []
+        if "reason" in part.columns and part["reason"].null_count() < part.height:
+            part = part.filter(pl.col("reason").is_null())
+            where.append("reason=")
+        scores = tuple(name for name in imported.scores if part[name].drop_nulls().len() >= 2)
+        roles = suggested_roles(ImportedTable(part, scores)) if scores else None
+        if roles is not None:
+            chosen.append((tuple(where), roles))
+    return chosen
 
 
 def suggested_roles(imported: ImportedTable) -> ColumnRoles | None:

@@ -20,6 +20,7 @@ from pipeline.tables.shapes.turned import (
     long_by_model,
     mapped,
     one_row_per_item,
+    only_rows,
     shifted,
     wide_columns,
 )
@@ -112,8 +113,9 @@ def shaped_columns(
     named = [gold if name == roles.gold else name for name in roles.columns()]
     kept = [name for name in named if name not in shape.wide and not (shape.wide and name == MODEL)]
     kept += [shape.rater] if shape.rater and shape.rater not in kept else []
+    kept += [column for column, _ in shape.where if column not in kept]
     inside = [column for columns in models.values() for column in columns.values()]
-    table = read([*kept, *inside])
+    table = only_rows(read([*kept, *inside]), shape.where)
     if models:
         used = [role for role in shape.wide if role in named]
         if roles.id is None:  # a row is an item, for all models

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from pipeline.errors import InputError
 
-__all__ = ["ShapeOptions", "TableShape", "parse_arithmetic", "parse_map", "parse_wide", "table_shape"]
+__all__ = ["ShapeOptions", "TableShape", "parse_arithmetic", "parse_map", "parse_where", "parse_wide", "table_shape"]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
@@ -27,6 +27,7 @@ class TableShape:
         wide: role → pattern of columns with one ``*`` that stands for the model (``{"gold": "*_correct"}``).
         rater: column that names the judge of a row; rows become one signal per judge.
         maps: column → (value in lower case → number).
+        where: (column, value) pairs; only rows that hold all of them are read (an empty value: an empty cell).
     """
 
     records: str = ""
@@ -37,6 +38,7 @@ class TableShape:
     wide: Mapping[str, str] = field(default_factory=dict)
     rater: str | None = None
     maps: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    where: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.header_line is not None and self.header_line < 1:
@@ -83,6 +85,18 @@ def parse_map(text: str) -> tuple[str, dict[str, float]]:
     return column.strip(), values
 
 
+def parse_where(text: str) -> tuple[str, str]:
+    """``task=easy`` as column and value; ``reason=`` means that the cell is empty.
+
+    Raises:
+        InputError: no equals sign, or no column.
+    """
+    column, equals, value = text.partition("=")
+    if not column.strip() or not equals:
+        raise InputError(f"--where: {text!r} is not COL=VALUE (COL= for empty cells)")
+    return column.strip(), value.strip()
+
+
 def parse_arithmetic(text: str) -> tuple[str, str, float] | None:
     """``preference-1`` as column, operation and number; None where the text is no column minus or times a number."""
     match = re.fullmatch(rf"(.+?)\s*([-*])\s*({_NUMBER})", text.strip())
@@ -100,6 +114,7 @@ class ShapeOptions(TypedDict, total=False):
     wide: str | Mapping[str, str] | None
     rater: str | None
     map: str | Sequence[str] | None
+    where: str | Sequence[str] | None
 
 
 def table_shape(given: ShapeOptions) -> TableShape:
@@ -109,6 +124,7 @@ def table_shape(given: ShapeOptions) -> TableShape:
         InputError: an option that cannot be read, or two that do not fit together.
     """
     wide, maps = given.get("wide") or {}, given.get("map") or ()
+    where = given.get("where") or ()
     return TableShape(
         records=given.get("records") or "",
         explode=given.get("explode") or "",
@@ -118,4 +134,5 @@ def table_shape(given: ShapeOptions) -> TableShape:
         wide=parse_wide(wide) if isinstance(wide, str) else dict(wide),
         rater=given.get("rater"),
         maps=dict(parse_map(text) for text in ([maps] if isinstance(maps, str) else maps)),
+        where=tuple(parse_where(text) for text in ([where] if isinstance(where, str) else where)),
     )

@@ -15,11 +15,36 @@ from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.shapes.shape import parse_arithmetic
 from pipeline.tables.user_table import UserTable
 
-__all__ = ["MODEL", "ROW", "computed_gold", "long_by_model", "mapped", "one_row_per_item", "shifted", "wide_columns"]
+__all__ = [
+    "MODEL",
+    "ROW",
+    "computed_gold",
+    "long_by_model",
+    "mapped",
+    "one_row_per_item",
+    "only_rows",
+    "shifted",
+    "wide_columns",
+]
 
 MODEL = "model"
 ROW = "row"
 _RATER, _PLACE = "\0rater", "\0row"
+
+
+def only_rows(table: UserTable, where: Sequence[tuple[str, str]]) -> UserTable:
+    """The rows that hold every value.
+
+    Raises:
+        DataError: none does; the values of the column are given.
+    """
+    for column, value in where:
+        labels = label_column(table, column)
+        if not (labels == value).any():
+            there = ", ".join(repr(str(name)) for name in np.unique(labels)[:8])
+            raise DataError(f"{table.source.path}: no row has {column} = {value!r}; there are {there}")
+        table = table.subset(pl.Series(labels == value))
+    return table
 
 
 def mapped(table: UserTable, maps: Mapping[str, Mapping[str, float]]) -> UserTable:
