@@ -62,8 +62,8 @@ def wrong_choices(item: Item) -> Iterator[tuple[str, str]]:
             else None
         )
         for form in LETTER_FORMS + ENGLISH_FORMS:
-            if "{O}" in form and other is None:
-                continue
+            if ("{O}" in form and other is None) or ("{L}" not in form and "{l}" not in form and len(text) == 1):
+                continue  # a bare letter is a label
             yield form, f"Steps.\nAnswer: {fill(form, L=letter, T=text, O=other or '')}\nConfidence: 80"
         for form in distractors():
             yield form, fill(form, L=letter, T=text, O=item.gold, U=right)

@@ -251,6 +251,8 @@ def _led_by_letter(text: str, count: int, texts: _Texts) -> str | None:
             continue
         letter = match[1].upper()
         after = start[match.end() :]
+        if _once(after).strip(" *_") == texts.exact[ord(letter) - 65]:
+            return letter
         own = _tight_key(texts.exact[ord(letter) - 65])
         for rest in _rests(after):
             whole, named = texts.index(rest), texts.leading(rest)
@@ -266,12 +268,22 @@ def _led_by_letter(text: str, count: int, texts: _Texts) -> str | None:
     return None
 
 
+def _once(after: str) -> str:
+    """What follows a letter and one mark: a sign before it is the text's own."""
+    return re.sub(r"^[\s*_]{0,4}[.:)\]]{1,2}[\s*_]{1,4}", "", after)
+
+
 def _rests(after: str) -> list[str]:
     """What follows a letter, with a sign before it that may be the text's own, and without."""
     signed = after.lstrip(f' .:：)]}}"*_{_raw(_CLOSE)}')
     opened = re.sub(rf"^[\s{_OPEN}]+", "", after)
     dashed = re.sub(r"^[\s.:)\]*_]{0,4}[–—-]\s{1,3}", "", after)
-    order = (dashed, signed, opened) if re.match(r"[\s.:)\]*_]{0,4}[–—-]\s", after) else (signed, opened, dashed)
+    once = _once(after)
+    order = (
+        (dashed, once, signed, opened)
+        if re.match(r"[\s.:)\]*_]{0,4}[–—-]\s", after)
+        else (once, signed, opened, dashed)
+    )
     return [rest for rest in dict.fromkeys((*order, _SEPARATORS.sub("", after))) if rest]
 
 

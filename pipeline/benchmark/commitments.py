@@ -27,7 +27,7 @@ alone; ``choose``: a word for choosing; ``alone``: the reply is one short line; 
 _BEFORE_CHARS = 120
 _AFTER_CHARS = 400
 _CONTENT_CHARS = 4_000
-_MAX_WORDS = 400
+_MAX_WORDS = 120
 _MAX_BOXES = 100
 _MAX_BOX_CHARS = 10_000
 _SINGLE_LINE_CHARS = 400

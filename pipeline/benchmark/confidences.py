@@ -21,12 +21,12 @@ _LITERALS = [
 ]
 _TRIGGERS = tuple(dict.fromkeys([*_LITERALS, *_ENGLISH]))
 _CONFIDENT = re.compile(
-    r"[(\[（]?[ \t]{0,2}(?:\b(?:and|with|about|at|a|my)[ \t]){0,4}(?P<i>\b(?:i am|i'm|i’m)[ \t](?:about[ \t])?)?"
-    r"(?P<said>\d{1,3}(?:\.\d{1,2})?\s?(?:%|percent\b))[ \t]{0,2}(?:confident|confidence|(?(i)(?:sure"
-    r"|certain(?:ty)?)|confidence))\b"
-    r"(?![ \t*_]{0,4}[:：=]|[ \t](?:interval|level|bound|limit|region|band|set)|,[ \t]\d)(?:[ \t]{0,2}[)\]）])?",
+    r"(?P<bracket>[(\[（][ \t]{0,2})?"
+    r"(?:(?P<i>\b(?:i am|i'm|i’m)[ \t](?:about[ \t])?)|(?P<with>\bwith[ \t](?:a[ \t])?))?"
+    r"(?P<said>\d{1,3}(?:\.\d{1,2})?\s?(?:%|percent\b))[ \t]{0,2}(?:confident|confidence|sure|certain(?:ty)?)\b"
+    r"(?(bracket)[ \t]{0,2}[)\]）]|(?(i)|(?(with)(?=[.!]?[ \t]{0,3}(?:\n|$))|(?!))))",
     re.IGNORECASE,
-)
+)  # "We are 90% confident that the mean lies …" is an answer in statistics, and no confidence
 _TAIL = 20_000
 _PROSE = re.compile(r"[^\W\d_]{2}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.benchmark.choices import CONFLICT, choice_of, letter_with_text
 from pipeline.benchmark.choices import choice_letter as choice_letter
@@ -29,6 +30,9 @@ __all__ = [
 _EMPTY = frozenset({"", "...", "…", ".", "..", ":", "**", "$", "$$", "n.a."})
 _UNSURE = frozenset({"-", "–", "—", "?", "n/a"})
 _FIRM = frozenset({"line", "json", "table", "tag", "hash", "box", "sentence"})
+_MAX_READ = 60
+"""Places that are read, from the last one back."""
+_MAX_READ_CHARS = 2_000
 _RETRACTED = re.compile(
     r"\b(?:wait|actually|no|hold on|hmm|oops|sorry|scratch that|correction|on (?:second thought|reflection)|i mean"
     r"|i take (?:that|it) back|rather)\b",
@@ -60,6 +64,13 @@ class NumericAnswer:
     number: Number
 
 
+@lru_cache(maxsize=4)
+def _read_places(text: str) -> tuple[str, tuple[Commitment, ...]]:
+    """The reply that an answer is looked for in, and the places that commit to one; kept for the next question."""
+    body = reply_body(text)
+    return body, tuple(commitments(body))
+
+
 def final_answer(text: str) -> str | None:
     """What the reply commits to as its answer, unwrapped, or None.
 
@@ -80,8 +91,7 @@ def committed_text(text: str) -> str | None:
 
 
 def _text_place(text: str) -> Commitment | None:
-    body = reply_body(text)
-    places = commitments(body)
+    _, places = _read_places(text)
     for place in reversed([place for place in places if place.kind in _FIRM]):
         if place.content.strip("*_ \t\"'“”").casefold() not in _EMPTY:
             return place
@@ -96,8 +106,7 @@ def _text_place(text: str) -> Commitment | None:
 
 def chosen_letter(text: str, choices: Sequence[str] | None) -> str | None:
     """The letter that a reply commits to; None for none, or for two that it does not decide between."""
-    body = reply_body(text)
-    places = commitments(body)
+    body, places = _read_places(text)
     firm = [place for place in places if place.kind in _FIRM]
     soft = [place for place in places if place.kind in ("bare", "choose")]
     soft += [
@@ -127,8 +136,8 @@ def chosen_letter(text: str, choices: Sequence[str] | None) -> str | None:
 
 def _last_read(places: list[Commitment], choices: Sequence[str] | None) -> tuple[str | None, int]:
     """The letter (or conflict) of the last place that names one, and where it stands."""
-    for place in reversed(places):
-        content = place.content
+    for place in reversed(places[-_MAX_READ:]):
+        content = place.content[:_MAX_READ_CHARS]
         if content.strip("*_ \t").casefold() in _EMPTY:
             continue
         sentence = place.kind in ("sentence", "bare", "choose", "line")
@@ -166,7 +175,7 @@ def _sentence_choice(content: str, choices: Sequence[str] | None) -> str | None:
     return choice_of(content, choices)
 
 
-def _unannounced_letter(body: str, places: list[Commitment], choices: Sequence[str] | None) -> str | None:
+def _unannounced_letter(body: str, places: Sequence[Commitment], choices: Sequence[str] | None) -> str | None:
     """The letter of a reply that calls nothing its answer: a short line, its last line, or the one choice it shows."""
     shown = dict.fromkeys(match[1] for match in _SHOWN_CHOICE.finditer(body))
     for place in reversed(places):
@@ -217,8 +226,7 @@ def _begins_with_own(content: str, letter: str, choices: Sequence[str]) -> bool:
 
 def numeric_answer(text: str, question: str = "") -> NumericAnswer | None:
     """The number that a reply commits to; None for none, or where its last commitment is not one number."""
-    body = reply_body(text)
-    places = commitments(body)
+    _, places = _read_places(text)
     for place in reversed([place for place in places if place.kind in _FIRM or place.kind == "bare"]):
         content = place.content.strip()
         if place.kind == "bare" and not re.match(r"[-−]?[$€£\\(*`]{0,4}\s?(?:x\s?=\s?)?[-−]?\d", content):
