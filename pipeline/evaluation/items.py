@@ -61,7 +61,9 @@ def _averaged(
         target, y=y, labeled=labeled, signals=signals, ids=ids,
         profiles=tuple(Axis(axis.column, axis.kind, axis.values[first]) for axis in target.profiles),
         clusters=None if target.clusters is None else target.clusters[first], weights=mean(target.weights),
-        sampling=Sampling(probabilities=mean(target.sampling.probabilities)), taus=mean(target.taus),
+        sampling=target.sampling.take(first)
+        if target.sampling.rounds
+        else Sampling(probabilities=mean(target.sampling.probabilities)), taus=mean(target.taus),
         repeats=mean(target.repeats), truth=mean(target.truth),
     )  # fmt: skip
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import InputError
+from pipeline.estimators import Sampling
 from pipeline.estimators.label_strata import LabelStrata, Pilot, residual_strata
 from pipeline.estimators.planning import neyman_allocation
 from pipeline.evaluation.pool import TargetPool
-from pipeline.tables.labels import GoldKind, LabelDesign
+from pipeline.tables.labels import GoldKind, LabelDesign, realised_inclusion
 
-__all__ = ["DEFAULT_LABELS", "MIN_PILOT", "draw_labels", "pilot_of", "wanted_labels"]
+__all__ = [
+    "DEFAULT_LABELS", "MIN_PILOT", "RealisedDraw", "draw_labels", "pilot_of", "realised_draw", "wanted_labels",
+]  # fmt: skip
 
 DEFAULT_LABELS = 50
 """How many items are drawn where no number is asked for, or all that are left."""
@@ -61,8 +65,9 @@ def draw_labels(
     """Draw ``labels`` items that are not labeled yet.
 
     Uniform: every such item has the same chance. Stratified: strata are fifths of the control variate's prediction
-    (or as given); the labels of a stratum, old and new, are n_h ∝ M_h σ_h with σ_h its residual sd; within a stratum
-    the draw is uniform.
+    (or as given); the new labels of a stratum are n_h ∝ R_h σ_h, at least 2, with R_h its unlabeled items and σ_h its
+    residual sd; within a stratum the draw is uniform. The number of labels is fixed before the pilot is read: where it
+    moves with what the pilot shows, the combined estimate leans to the extreme.
 
     Args:
         ids: (M,) the pool.
@@ -81,7 +86,7 @@ def draw_labels(
     rng = np.random.default_rng(seed)
     if kind == "uniform":
         groups = LabelStrata(np.zeros(size, dtype=np.intp), np.array([size]), np.ones(1))
-        allocation = np.array([int(before.sum()) + labels])
+        allocation = np.array([labels])
     else:
         known = int(before.sum())
         if known < MIN_PILOT:
@@ -90,7 +95,7 @@ def draw_labels(
                 "draw uniformly first"
             )
         groups = residual_strata(pilots, strata=strata)
-        allocation = _allocation(groups, before, known + labels)
+        allocation = _allocation(groups, before, labels)
     drawn = np.concatenate([_from_stratum(rng, groups, before, allocation, h) for h in range(len(groups.sizes))])
     order = rng.permutation(drawn)
     return LabelDesign(
@@ -101,19 +106,74 @@ def draw_labels(
     )  # fmt: skip
 
 
-def _allocation(groups: LabelStrata, before: NDArray[np.bool_], total: int) -> NDArray[np.intp]:
-    """Neyman with what is there already as the least, and two per stratum where the total allows."""
-    have = np.bincount(groups.strata[before], minlength=len(groups.sizes))
-    for floor in (2, 1, 0):
-        least = np.minimum(np.maximum(have, floor), groups.sizes)
-        if least.sum() <= total:
-            return neyman_allocation(groups.sizes, groups.deviations, total, minimum=least)
-    raise InputError(f"{total} labels are fewer than those that are there")
+def _allocation(groups: LabelStrata, before: NDArray[np.bool_], labels: int) -> NDArray[np.intp]:
+    """New labels per stratum by Neyman among the items that are left, two each where the number allows."""
+    left = groups.sizes - np.bincount(groups.strata[before], minlength=len(groups.sizes))
+    open_ = np.flatnonzero(left > 0)
+    allocation = np.zeros(len(left), dtype=np.intp)
+    floor = next(least for least in (2, 1, 0) if np.minimum(least, left).sum() <= labels)
+    allocation[open_] = neyman_allocation(left[open_], groups.deviations[open_], labels, minimum=floor)
+    return allocation
 
 
 def _from_stratum(
     rng: np.random.Generator, groups: LabelStrata, before: NDArray[np.bool_], allocation: NDArray[Any], h: int
 ) -> NDArray[np.intp]:
-    inside = groups.strata == h
-    wanted = int(allocation[h]) - int((inside & before).sum())
-    return rng.choice(np.flatnonzero(inside & ~before), wanted, replace=False).astype(np.intp)
+    free = np.flatnonzero((groups.strata == h) & ~before)
+    return rng.choice(free, int(allocation[h]), replace=False).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RealisedDraw:
+    """How the labels of a sheet came to be, with those from before.
+
+    Attributes:
+        chances: (M,) chances whose inverses weigh the labels as the draw does.
+        stage: (M,) round of each label, 1 from before and 2 new; 0 without a label. None: chances say it all.
+        strata: (M,) stratum of every item in the second round; None with ``stage``.
+    """
+
+    chances: NDArray[np.float64]
+    stage: NDArray[np.intp] | None = None
+    strata: NDArray[np.intp] | None = None
+
+
+def realised_draw(design: LabelDesign, labeled: Sequence[str], rows: NDArray[np.intp] | None = None) -> RealisedDraw:
+    """The draw of a stratified sheet, given which labels came back; empty ones are taken as missing at random.
+
+    The labels from before are a simple first round and the new ones a second round inside strata of what was left.
+    Pooled by n_h/M_h the two lean to the extreme, because the allocation looked at the first. Strata with fewer than
+    two new labels join their neighbour.
+
+    Args:
+        design: of the sheet.
+        labeled: ids that carry a label now.
+        rows: of one model's pool, where the design holds several; None means all.
+
+    Raises:
+        InputError: fewer than two new labels, or, where labels from before had unequal chances, a bare stratum.
+    """
+    if design.prior:
+        return RealisedDraw(realised_inclusion(design, labeled))
+    own = np.arange(len(design.ids)) if rows is None else rows
+    have, before = set(labeled), set(design.before)
+    old = np.array([design.ids[k] in before for k in own])
+    new = np.array([design.ids[k] in have for k in own]) & ~old
+    strata = np.unique(np.asarray(design.strata, dtype=np.intp)[own], return_inverse=True)[1].astype(np.intp)
+    stage = np.where(old, 1, np.where(new, 2, 0)).astype(np.intp)
+    if not new.any() or not old.any():
+        return RealisedDraw(np.full(len(own), min(float((old | new).mean()), 1.0 - 1e-9)))
+    if new.sum() < 2:
+        raise InputError("fewer than 2 labels of the sheet are filled in; a stratified draw needs more")
+    while strata.max() > 0:
+        thin = [
+            h for h in range(int(strata.max()) + 1) if 0 < (~old & (strata == h)).sum() > new[strata == h].sum() < 2
+        ]
+        if not thin:
+            break
+        into = thin[0] - 1 if thin[0] else 1
+        strata[strata == thin[0]] = into
+        strata = np.unique(strata, return_inverse=True)[1].astype(np.intp)
+    chances = Sampling.staged(stage, strata).chances(stage > 0)
+    assert chances is not None
+    return RealisedDraw(chances, stage, strata)

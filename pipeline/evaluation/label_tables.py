@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators.label_strata import Pilot
-from pipeline.evaluation.label_draw import draw_labels, pilot_of, wanted_labels
+from pipeline.evaluation.label_draw import draw_labels, pilot_of, realised_draw, wanted_labels
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.table_pool import table_pool
 from pipeline.tables.cells import label_column, number_column
@@ -26,7 +26,6 @@ from pipeline.tables.labels import (
     SheetRow,
     read_design,
     read_label_sheet,
-    realised_inclusion,
     write_label_sheet,
 )
 from pipeline.tables.table_source import inspect_source
@@ -34,6 +33,8 @@ from pipeline.tables.user_table import UserTable, read_user_table
 
 __all__ = ["INCLUSION", "LabeledTable", "export_table_labels", "import_table_labels"]
 
+STAGE, STRATUM = "label_round", "label_stratum"
+"""The columns of a labeled table that say in which round each label was drawn, and from which stratum."""
 INCLUSION = "inclusion_probability"
 """The column of a labeled table that says how likely each row was to be labeled."""
 
@@ -190,11 +191,34 @@ def _prior(table: UserTable, roles: ColumnRoles) -> tuple[float, ...]:
     return tuple(chances.tolist())
 
 
+def _drawn(
+    frame: pl.DataFrame, table: UserTable, design: LabelDesign, labeled: Sequence[str], roles: ColumnRoles
+) -> tuple[pl.DataFrame, ColumnRoles]:
+    """The table with how its labels were drawn: chances for any tool, rounds and strata for ours."""
+    groups = [np.arange(frame.height)] if design.prior else _groups(table, roles)
+    chances = np.empty(frame.height)
+    stage, strata = np.zeros(frame.height, dtype=np.intp), np.zeros(frame.height, dtype=np.intp)
+    rounds = True
+    for rows in groups:
+        draw = realised_draw(design, labeled, rows)
+        chances[rows] = draw.chances
+        if draw.stage is None or draw.strata is None:
+            rounds = False
+        else:
+            stage[rows], strata[rows] = draw.stage, draw.strata
+    frame = frame.with_columns(pl.Series(INCLUSION, chances))
+    if not rounds:
+        return frame, replace(roles, inclusion=INCLUSION)
+    frame = frame.with_columns(pl.Series(STAGE, stage), pl.Series(STRATUM, strata))
+    return frame, replace(roles, stage=STAGE, stratum=STRATUM)
+
+
 def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> LabeledTable:
     """Check a filled sheet, put its labels into the table, and make it ready for estimating.
 
-    Labels that were there before stay. Under a stratified design every row gets the labeled share of its stratum as
-    inclusion probability, which the estimators use as Horvitz–Thompson weights.
+    Labels that were there before stay. Under a stratified design they are a first round and the new ones a second
+    inside strata of what was left: the estimators take both as such, and every row gets the chance whose inverse is its
+    weight.
 
     Args:
         path: the table that the sheet was drawn from, unchanged.
@@ -225,10 +249,11 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         flags = label_column(table, roles.labeled).tolist()
         marks = ["yes" if key in have else flag for key, flag in zip(keys, flags, strict=True)]
         frame = frame.with_columns(pl.Series(roles.labeled, marks, dtype=pl.String))
+    estimated = roles
     if design.unequal:
-        frame = frame.with_columns(pl.Series(INCLUSION, realised_inclusion(design, labeled)))
+        frame, estimated = _drawn(frame, table, design, labeled, roles)
         roles = replace(roles, inclusion=INCLUSION)
-    inputs = table_pool(UserTable(table.source, frame, table.rows, table.notes), roles)
+    inputs = table_pool(UserTable(table.source, frame, table.rows, table.notes), estimated)
     if out is not None:
         write_table(frame, out)
     return LabeledTable(inputs, frame, roles, filled)

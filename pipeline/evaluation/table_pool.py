@@ -75,8 +75,8 @@ def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
         if part.clusters is not None and len(np.unique(part.clusters)) == part.size:
             part = replace(part, clusters=None)  # clusters of one are none
         kept = checked_signals(part.signals, roles.signals, part.y, part.labeled, part.name, notices, made)
-        sampling = _sampling(part.sampling.probabilities, part.labeled)
-        drawn = "known" if roles.inclusion else roles.sampling or "unknown"
+        sampling = _sampling(part.sampling, part.labeled)
+        drawn = "known" if roles.inclusion or roles.stage else roles.sampling or "unknown"
         part = replace(part, signals=kept.values, signal_names=kept.names, sampling=sampling, drawn=drawn)
         targets.append(without_uneven(part, notices))
     if not targets:
@@ -95,7 +95,7 @@ def _whole(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> Targe
         ALL, y, labeled, _numbers(table, roles.signals, "signal", notices), roles.signals,
         tuple(_axis(table, profile, notices) for profile in roles.profiles),
         label_column(table, roles.id) if roles.id else None, clusters,
-        _weights(table, roles.weights) if roles.weights else None, Sampling(probabilities=inclusion),
+        _weights(table, roles.weights) if roles.weights else None, _whole_sampling(table, roles, inclusion),
         _numbers(table, roles.taus, "tau column", notices) if roles.taus else None,
         _numbers(table, roles.repeats, "column of repeats", notices) if roles.repeats else None,
         number_column(table, roles.truth, "truth column").values if roles.truth else None,
@@ -174,8 +174,23 @@ def _inclusion(table: UserTable, name: str, labeled: NDArray[np.bool_]) -> Float
     return chances
 
 
-def _sampling(chances: FloatArray | None, labeled: NDArray[np.bool_]) -> Sampling:
-    """The draw that the chances say, a number everywhere: where none is given, the labeled share."""
+def _whole_sampling(table: UserTable, roles: ColumnRoles, chances: FloatArray | None) -> Sampling:
+    """The draw of all rows: their rounds and strata where the table says them, else their chances."""
+    if roles.stage is None or roles.stratum is None:
+        return Sampling(probabilities=chances)
+    stage = number_column(table, roles.stage, "stage column").values
+    try:
+        return Sampling.staged(np.nan_to_num(stage).astype(np.intp), label_column(table, roles.stratum))
+    except ValueError as error:
+        raise DataError(f"columns {roles.stage!r} and {roles.stratum!r}: {error}") from None
+
+
+def _sampling(sampling: Sampling, labeled: NDArray[np.bool_]) -> Sampling:
+    """The draw of one target: the rounds that drew of it, or its chances, a number everywhere: where none is given, the
+    labeled share."""
+    chances = sampling.probabilities
+    if sampling.rounds:
+        return Sampling(tuple(entry for entry in sampling.rounds if entry.drawn.any()))
     if chances is None:
         return Sampling()
     share = max(float(labeled.mean()), 1e-12)

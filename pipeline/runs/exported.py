@@ -89,6 +89,14 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
     frame, taus = _with_taus(config, tables, frame, notices)
     frame, repeats = _with_repeats(config, tables, frame)
     frame, truth = _with_truth(config, tables, frame)
+    frame = frame.drop(["label_round", "label_stratum"], strict=False)
+    if tables.rounds:
+        drawn = [tables.rounds[item] for item in frame["item_id"].to_list()]
+        labeled = frame["labeled"].to_numpy()
+        stage = np.where(labeled, np.array([entry[0] for entry in drawn]), 0)
+        frame = frame.with_columns(
+            pl.Series("label_round", stage), pl.Series("label_stratum", [entry[1] for entry in drawn])
+        )
     if tables.inclusion:
         chances = pl.col("item_id").replace_strict(dict(tables.inclusion), return_dtype=pl.Float64)
         frame = frame.with_columns(chances.alias("inclusion"))
@@ -104,7 +112,9 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
         "y", tuple(name for columns in families.values() for name in columns), id="item_id", model="target",
         profiles=profiles, labeled="labeled",
         cluster="cluster" if clustered else None,
-        inclusion="inclusion" if tables.inclusion else None, taus=taus, repeats=repeats, truth=truth,
+        inclusion="inclusion" if tables.inclusion and not tables.rounds else None,
+        stage="label_round" if tables.rounds else None, stratum="label_stratum" if tables.rounds else None,
+        taus=taus, repeats=repeats, truth=truth,
         targets=config.roles.targets, sampling=None if config.design.labeled == "gold" else "uniform",
         families=families,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,13 @@ class RunTables:
         """The metric that the items were graded by, as the benchmark decided it; None: not known."""
         grading: str | None = self._benchmark.get("grading")
         return grading
+
+    @cached_property
+    def rounds(self) -> Mapping[str, Sequence[int]]:
+        """Item → (round of its label or 0, its stratum), where labels were drawn in rounds; else empty."""
+        from pipeline.runs.labels import stored_labels
+
+        return stored_labels(self._folder.parent).rounds
 
     @cached_property
     def items(self) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet
-from pipeline.evaluation.label_draw import draw_labels, pilot_of
+from pipeline.evaluation.label_draw import draw_labels, pilot_of, realised_draw
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
@@ -25,7 +25,6 @@ from pipeline.tables.labels import (
     SheetRow,
     read_design,
     read_label_sheet,
-    realised_inclusion,
     write_label_sheet,
 )
 from pipeline.tables.schemas import TABLES, items_schema
@@ -53,10 +52,12 @@ class StoredLabels:
     Attributes:
         gold: item id → right answer.
         inclusion: item id → chance to be labeled; empty where all had the same.
+        rounds: item id → (round of its label or 0, stratum); empty where labels were drawn in one round.
     """
 
     gold: Mapping[str, str] = field(default_factory=dict)
     inclusion: Mapping[str, float] = field(default_factory=dict)
+    rounds: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
 
 def stored_labels(run: Path) -> StoredLabels:
@@ -70,7 +71,7 @@ def stored_labels(run: Path) -> StoredLabels:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] > SCHEMA:
             raise InputError(f"{path}: schema {data['schema']} is newer than this program reads ({SCHEMA}); upgrade")
-        return StoredLabels(data["gold"], data["inclusion"])
+        return StoredLabels(data["gold"], data["inclusion"], data.get("rounds", {}))
     except FileNotFoundError:
         return StoredLabels()
     except (ValueError, KeyError, TypeError) as error:
@@ -156,13 +157,17 @@ def import_run_labels(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet
     before = stored_labels(directory.path)
     gold = {**before.gold, **filled.gold}
     inclusion: dict[str, float] = {}
+    rounds: dict[str, list[int]] = {}
     if design.unequal:
         labeled = [*design.before, *filled.gold]
-        chances = realised_inclusion(design, labeled)
-        inclusion = {item: float(chance) for item, chance in zip(design.ids, chances, strict=True)}
+        draw = realised_draw(design, labeled)
+        inclusion = {item: float(chance) for item, chance in zip(design.ids, draw.chances, strict=True)}
+        if draw.stage is not None and draw.strata is not None:
+            parts = zip(design.ids, draw.stage.tolist(), draw.strata.tolist(), strict=True)
+            rounds = {item: [stage, stratum] for item, stage, stratum in parts}
     manifest = Manifest(directory)
     _check_gradable(directory, config, items, filled.gold)
-    document = {"schema": SCHEMA, "gold": gold, "inclusion": inclusion}
+    document = {"schema": SCHEMA, "gold": gold, "inclusion": inclusion, "rounds": rounds}
     write_atomically(directory.path / _FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
     return finish_run(directory, config, manifest), filled.notes
 

@@ -8,7 +8,9 @@ from pipeline.errors import InputError
 
 __all__ = ["NO_SIGNALS", "PAPER_CAST", "Cast"]
 
-NO_SIGNALS = frozenset({"item_id", "target", "y", "labeled", "profile", "inclusion", "outcome", "cluster"})
+NO_SIGNALS = frozenset(
+    {"item_id", "target", "y", "labeled", "profile", "inclusion", "outcome", "label_round", "label_stratum", "cluster"}
+)
 """Columns of a signals table that are no signals."""
 
 

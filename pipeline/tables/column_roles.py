@@ -41,6 +41,8 @@ class ColumnRoles:
         repeats: columns of the outcomes of several answers to the item.
         truth: the outcome of every item, where it is known beyond the labels.
         sampling: how labels were drawn, where that is known: ``uniform``.
+        stage: round in which each label was drawn, 1, 2, …; 0 without a label. With ``stratum``.
+        stratum: stratum of every item in the rounds after the first.
         targets: models of the table, in the order in which they are shown; empty: as they come.
         families: name of a family of signals → its columns.
         answer: the models' answers, whose agreement becomes signals.
@@ -64,6 +66,8 @@ class ColumnRoles:
     truth: str | None = None
     sampling: Literal["uniform"] | None = None
     targets: tuple[str, ...] = ()
+    stage: str | None = None
+    stratum: str | None = None
     families: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     answer: str | None = None
     grading: str = "exact"
@@ -82,6 +86,8 @@ class ColumnRoles:
             self.labeled,
             self.inclusion,
             self.truth,
+            self.stage,
+            self.stratum,
         )
         several = (*self.signals, *self.taus, *self.repeats, *(profile.column for profile in self.profiles))
         return list(dict.fromkeys(name for name in (*single, *several) if name is not None))

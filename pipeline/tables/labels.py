@@ -57,7 +57,7 @@ class LabelDesign:
         strata: (M,) the stratum of each.
         before: items that were labeled before.
         drawn: items in the sheet.
-        allocation: labels per stratum, those from before among them.
+        allocation: labels to draw per stratum.
         roles: the columns of a table; empty for a run.
         prior: (M,) chance that each item had to be labeled before, where those chances differed; else empty.
     """

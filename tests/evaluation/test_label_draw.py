@@ -17,6 +17,7 @@ from pipeline.estimators.label_strata import Pilot, control_variate_fit, residua
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.label_draw import draw_labels
 from pipeline.evaluation.label_tables import INCLUSION, export_table_labels, import_table_labels
+from pipeline.evaluation.options import Options
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.labels import realised_inclusion
 
@@ -216,3 +217,29 @@ def test_a_table_without_any_label_can_be_drawn_from(table: Path, tmp_path: Path
     blank = tmp_path / "blank.csv"
     pl.read_csv(table).with_columns(y=pl.lit(None, dtype=pl.String)).write_csv(blank)
     assert len(export_table_labels(blank, ColumnRoles("y", ("s",), id="id"), tmp_path / "s.csv", 5).drawn) == 5
+
+
+def test_two_rounds_are_two_rounds_and_not_one(table: Path, tmp_path: Path) -> None:
+    """θ̂ = aθ̂₁ + (1 − a)θ̂₂ with a from counts alone: the pilot by itself, and the pilot with what the strata add."""
+    sheet = tmp_path / "sheet.csv"
+    export_table_labels(table, ColumnRoles("y", ("s",), id="id"), sheet, 30, kind="stratified")
+    fill_from_truth(sheet, table)
+    (target,) = import_table_labels(table, sheet).inputs.targets
+    first, second = target.sampling.rounds
+    assert (int(first.drawn.sum()), int(second.drawn.sum())) == (40, 30)
+    assert second.strata is not None
+    size, left = target.size, ~first.drawn
+    total, least = 0.0, []
+    for stratum in np.unique(second.strata[left]):
+        inside = left & (second.strata == stratum)
+        new = inside & second.drawn
+        least.append(int(new.sum()))
+        total += inside.sum() * target.y[new].mean()
+    assert min(least) >= 2
+    alone = target.y[first.drawn].mean()
+    together = (target.y[first.drawn].sum() + total) / size
+    n1, n2, rest = 40, 30, size - 40
+    p1, p2 = n1 / (1 - n1 / size), (size / rest) ** 2 * n2 / (1 - n2 / rest)
+    a = p1 / (p1 + p2)
+    naive = evaluate(import_table_labels(table, sheet).inputs, Options(("naive",)))["all"]["naive"]
+    assert naive.value == pytest.approx(a * alone + (1 - a) * together, rel=1e-9)
