@@ -147,6 +147,14 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.rank_coverage:study",
         "Rank sets, joint gaps and equivalence of 3, 6 and 12 models at n = 50, 100, 200, for pool and population.",
     ),
+    "curved": (
+        "pipeline.studies.signal_studies:curved_study",
+        "The curved rule against the averaged one: squared error, coverage, width on designs and (TABLE) real tables.",
+    ),
+    "free-signals": (
+        "pipeline.studies.signal_studies:free_study",
+        "Means and gaps with the agreement of answers as signals, on real tables of answers, against peers.",
+    ),
     "lace-real": (
         "pipeline.studies.lace_real:study",
         "The protocol of section 5.3 on real tables or finished runs, with all ablations.",
