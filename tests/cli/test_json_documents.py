@@ -60,6 +60,7 @@ CASES = [
     ("study", "--list"),
     ("study", "best-of-n-figure2"),
     ("import", f"inspect {FIXTURES}/inspect --out i.parquet"),
+    ("look", "t.csv"),
     ("skill", ""),
     ("init", "made.yaml --benchmark embedded"),
     (
@@ -206,6 +207,7 @@ WRONG = [
     ("gate", "a absent"),
     ("study", "absent"),
     ("import", "inspect absent --out x.csv"),
+    ("look", "absent.csv"),
     ("import", "lm-eval absent --out x.csv"),
     ("import", "table absent --out x.csv"),
     ("labels export", "absent sheet2.csv"),

@@ -26,6 +26,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "gate": gates.GateDocument,
     "runs list": care.RunsListDocument,
     "study": plans.StudyDocument | plans.StudyListDocument,
+    "look": care.LookDocument,
     "import": care.ImportDocument,
     "audit": care.AuditDocument,
     "labels export": care.LabelsExportDocument,

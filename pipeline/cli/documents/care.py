@@ -17,6 +17,7 @@ __all__ = [
     "ExportDocument",
     "ImportDocument",
     "LabelsExportDocument",
+    "LookDocument",
     "ReportDocument",
     "RunsListDocument",
     "SchemaListDocument",
@@ -83,6 +84,29 @@ class ExportDocument(Shape):
     """The file."""
     responses: int
     """Responses in it."""
+
+
+class LookDocument(Shape):
+    """What files hold."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["look"]
+    """The command."""
+    path: str
+    """The files."""
+    kind: str
+    """What they are: a table, votes, a benchmark, or a tool's results."""
+    rows: int | None
+    """Their number; null where a tool's files were not read."""
+    sample: list[dict[str, str]]
+    """The first five rows."""
+    roles: dict[str, str]
+    """Role → column, as guessed."""
+    odd: list[str]
+    """What looks odd, one line each."""
+    next: str
+    """The command to run, as it is."""
 
 
 class ImportDocument(Shape):
