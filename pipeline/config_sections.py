@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from pipeline.config_values import check_address, check_params
+from pipeline.config_values import check_address, check_header, check_model, check_params
+from pipeline.credentials import check_variable
 
 __all__ = [
     "BenchmarkConfig", "FieldMap", "ModelConfig", "PositiveFloat", "PositiveInt", "PriceConfig", "ProfileConfig",
@@ -182,12 +183,16 @@ class PriceConfig(Section):
 class ModelConfig(Section):
     """One model and how it is reached."""
 
+    later = frozenset({"headers_env"})
+
     model: Annotated[str, Field(min_length=1)]
     """The `provider/model` string, as LiteLLM takes it; `sim/…` is simulated."""
     api_base: str | None = None
     """Address of the server, where it is not the provider's own."""
     api_key_env: str | None = None
     """Name of the environment variable that holds the key; never the key itself."""
+    headers_env: dict[str, str] = Field(default_factory=dict)
+    """Header → name of the environment variable that holds its value, for gateways that ask for more than a key."""
     transport: Literal["litellm", "direct", "simulated"] | None = None
     """How it is reached; left out: `litellm`, or `simulated` for `sim/…`."""
     params: dict[str, JsonValue] = Field(default_factory=dict)
@@ -217,8 +222,24 @@ class ModelConfig(Section):
         """Whether its replies come from a simulated model, over whichever transport."""
         return self.model.startswith("sim/") or self.transport == "simulated"
 
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_a_variable(cls, value: str | None) -> str | None:
+        if value is not None:
+            check_variable(value)
+        return value
+
+    @field_validator("headers_env")
+    @classmethod
+    def _are_headers(cls, value: dict[str, str]) -> dict[str, str]:
+        for header, variable in value.items():
+            check_header(header)
+            check_variable(variable)
+        return value
+
     @model_validator(mode="after")
     def _reachable(self) -> ModelConfig:
+        check_model(self.model)
         if self.transport == "direct" and self.api_base is None:
             raise ValueError("transport direct needs api_base, the URL of an OpenAI-compatible server")
         check_params(self.params)

@@ -100,11 +100,9 @@ def _set_up_logging(verbose: int, log_file: Path | None) -> None:
 
 def _without_secrets(record: logging.LogRecord) -> bool:
     """Take the values of key variables (``.env`` included, once it is loaded) out of whatever is logged."""
-    from pipeline.models.redaction import SecretFilter
+    from pipeline.models.redaction import SecretFilter, environment_secrets
 
-    words = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-    named = (value for name, value in os.environ.items() if any(word in name.upper() for word in words))
-    return SecretFilter(value for value in named if len(value) >= 8).filter(record)
+    return SecretFilter(environment_secrets()).filter(record)
 
 
 def _fail(message: str, code: int) -> int:

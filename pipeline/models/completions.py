@@ -20,8 +20,8 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 
 
 def completion_body(model: str, request: Request) -> dict[str, Any]:
-    """The body of a chat completion: model, messages and every parameter; ``extra_body`` is spread into it."""
-    params = dict(request.params)
+    """The body of a chat completion: model, messages and parameters; ``extra_body`` is spread into it."""
+    params = {name: value for name, value in request.params.items() if name != "extra_headers"}
     extra = params.pop("extra_body", None)
     body: dict[str, Any] = {"model": model, "messages": [dict(message) for message in request.messages], **params}
     if isinstance(extra, Mapping):

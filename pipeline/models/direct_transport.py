@@ -59,16 +59,18 @@ class DirectTransport:
     async def send(self, spec: ModelSpec, request: Request, *, timeout_s: float) -> RawReply:
         """One attempt; see :class:`pipeline.models.transport.Transport`."""
         body = completion_body(spec.model.removeprefix("openai/"), request)
-        return read_completion(await self._post(spec, "chat/completions", body), secrets=_secrets(spec))
+        headers = request.params.get("extra_headers")
+        return read_completion(await self._post(spec, "chat/completions", body, headers), secrets=spec.secrets)
 
     async def embed(
         self, spec: ModelSpec, texts: Sequence[str], params: Mapping[str, Any], *, timeout_s: float
     ) -> RawEmbeddings:
         """One attempt to embed ``texts``."""
-        body = {"model": spec.model.removeprefix("openai/"), "input": list(texts), **params}
-        return read_embeddings(await self._post(spec, "embeddings", body), len(texts))
+        sent = {name: value for name, value in params.items() if name != "extra_headers"}
+        body = {"model": spec.model.removeprefix("openai/"), "input": list(texts), **sent}
+        return read_embeddings(await self._post(spec, "embeddings", body, params.get("extra_headers")), len(texts))
 
-    async def _post(self, spec: ModelSpec, path: str, body: Mapping[str, Any]) -> Any:
+    async def _post(self, spec: ModelSpec, path: str, body: Mapping[str, Any], extra: Mapping[str, str] | None) -> Any:
         """The parsed body of a 200.
 
         Raises:
@@ -79,10 +81,11 @@ class DirectTransport:
         from pipeline.models.http.failures import proxy_of
 
         assert self._session is not None, "open() comes before send()"
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        headers["Accept-Encoding"] = ENCODINGS
+        headers = {"Accept": "application/json"}
         if spec.api_key:
             headers["Authorization"] = f"Bearer {spec.api_key}"
+        headers |= {**(extra or {}), **spec.headers}
+        headers |= {"Content-Type": "application/json", "Accept-Encoding": ENCODINGS}
         base, _, query = (spec.api_base or "").partition("?")
         url = f"{base.rstrip('/')}/{path}" + (f"?{query}" if query else "")
         # ASCII JSON: every text has a form, and no encoding error can be mistaken for the server's.
@@ -98,16 +101,12 @@ class DirectTransport:
                 raw = await read_bounded(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
                 kept = {name.lower(): value for name, value in response.headers.items()} if status != 200 else {}
         except (aiohttp.ClientError, OSError) as error:
-            raise self._connections.failure(error, base, _secrets(spec)) from None
+            raise self._connections.failure(error, base, spec.secrets) from None
         self._connections.answered(base)
         if 200 <= status < 300:
-            return parse_body(raw, secrets=_secrets(spec))
+            return parse_body(raw, secrets=spec.secrets)
         try:
             content: Any = tolerant_json(raw)
         except ValueError:
             content = raw[:2000].decode("utf-8", "replace")
-        raise classify(status, content, kept, secrets=_secrets(spec))
-
-
-def _secrets(spec: ModelSpec) -> tuple[str, ...]:
-    return (spec.api_key,) if spec.api_key else ()
+        raise classify(status, content, kept, secrets=spec.secrets)

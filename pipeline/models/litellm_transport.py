@@ -93,7 +93,7 @@ class LiteLLMTransport:
     async def send(self, spec: ModelSpec, request: Request, *, timeout_s: float) -> RawReply:
         """One attempt; see :class:`pipeline.models.transport.Transport`."""
         self._check_provider(spec)
-        arguments = self._arguments(spec)
+        arguments = self._arguments(spec, request.params)
         shape = (spec.name, canonical_json(request.params))
         seen: list[Mapping[str, Any]] = []
         bodies: list[Any] = []
@@ -109,13 +109,13 @@ class LiteLLMTransport:
         messages = [dict(message) for message in request.messages]
         try:
             response = await self._litellm.acompletion(
-                model=spec.model, messages=messages, **arguments, **request.params
+                model=spec.model, messages=messages, **{**request.params, **arguments}
             )
         except Exception as error:
             body = _body_of(bodies)
             if body is None or (not body.get("choices") and "error" not in body):
-                raise from_litellm(error, _secrets(spec)) from None
-            return read_completion(body, secrets=_secrets(spec))  # a whole reply that LiteLLM cannot take
+                raise from_litellm(error, spec.secrets) from None
+            return read_completion(body, secrets=spec.secrets)  # a whole reply that LiteLLM cannot take
         if shape not in self._sent:
             self._sent[shape] = _difference(request.params, seen)
         return self._read(response, _body_of(bodies), self._sent[shape], spec)
@@ -127,15 +127,15 @@ class LiteLLMTransport:
         self._check_provider(spec)
         try:
             response = await self._litellm.aembedding(
-                model=spec.model, input=list(texts), **self._arguments(spec), **params
+                model=spec.model, input=list(texts), **{**params, **self._arguments(spec, params)}
             )
         except Exception as error:
-            raise from_litellm(error, _secrets(spec)) from None
+            raise from_litellm(error, spec.secrets) from None
         rows = [row if isinstance(row, Mapping) else row.model_dump() for row in response.data]
         usage = response.usage.model_dump() if response.usage is not None else None
         return read_embeddings({"data": rows, "usage": usage, "model": response.model}, len(texts))
 
-    def _arguments(self, spec: ModelSpec) -> dict[str, Any]:
+    def _arguments(self, spec: ModelSpec, params: Mapping[str, Any]) -> dict[str, Any]:
         """What every call carries besides its own parameters; the two zeros are LiteLLM's and the SDK's retries."""
         arguments: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
         if spec.attempt_timeout_s > _LITELLM_TIMEOUT_S:
@@ -148,6 +148,9 @@ class LiteLLMTransport:
             arguments["api_key"] = spec.api_key or _NO_KEY
         elif spec.api_key:
             arguments["api_key"] = spec.api_key
+        headers = {**(params.get("extra_headers") or {}), **spec.headers}
+        if headers:
+            arguments["extra_headers"] = headers
         return arguments
 
     def _check_provider(self, spec: ModelSpec) -> None:
@@ -176,7 +179,7 @@ class LiteLLMTransport:
         """
         if body is None or "choices" not in body:
             body = _translated(response, body)
-        raw = read_completion(body, secrets=_secrets(spec))
+        raw = read_completion(body, secrets=spec.secrets)
         return replace(raw, sent=dict(sent)) if sent else raw
 
 
@@ -254,11 +257,8 @@ def _difference(asked: Mapping[str, Any], seen: list[Any]) -> Mapping[str, Any]:
         if name not in ("model", "messages", "contents", "system", "prompt", "stream", "extra_headers", "timeout")
         and not (name == "extra_body" and not value)
     }
+    asked = {name: value for name, value in asked.items() if name != "extra_headers"}
     try:
-        return {} if canonical_json(sent) == canonical_json(dict(asked)) else json.loads(canonical_json(sent))
+        return {} if canonical_json(sent) == canonical_json(asked) else json.loads(canonical_json(sent))
     except (TypeError, ValueError):
         return {}
-
-
-def _secrets(spec: ModelSpec) -> tuple[str, ...]:
-    return (spec.api_key,) if spec.api_key else ()

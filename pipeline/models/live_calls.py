@@ -25,7 +25,7 @@ from pipeline.models.providers import environment_base
 from pipeline.models.retries import CallTrace, send_with_retries
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped
-from pipeline.models.transport import RawReply, Transport, TransportError
+from pipeline.models.transport import RawReply, Transport, TransportError, without_secrets
 from pipeline.models.types import Price, Request, Shown
 
 __all__ = ["Clock", "LiveModel", "Sent"]
@@ -289,7 +289,9 @@ class LiveModel:
         seconds = min(self.spec.attempt_timeout_s, trace.deadline - started)
         try:
             async with asyncio.timeout(seconds):
-                return await send_attempt(transport, self.spec, request, timeout_s=seconds)
+                return without_secrets(
+                    await send_attempt(transport, self.spec, request, timeout_s=seconds), self.spec.secrets
+                )
         except TimeoutError:
             raise TransportError("timeout", f"no complete reply within {seconds:g} s", maybe_billed=True) from None
 

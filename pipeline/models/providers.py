@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
+from pipeline.credentials import clean_key, shown_variable
 from pipeline.errors import ConfigError
+from pipeline.models.redaction import remember_secrets
 from pipeline.models.spec import ModelSpec
 
-__all__ = ["KEY_VARIABLES", "check_credentials", "environment_base"]
+__all__ = ["KEY_VARIABLES", "check_credentials", "environment_base", "read_key", "with_credentials"]
 
 KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ai21": ("AI21_API_KEY",),
@@ -53,6 +56,62 @@ def environment_base(spec: ModelSpec) -> str | None:
     return os.environ.get(f"{name}_BASE_URL") or os.environ.get(f"{name}_API_BASE") or None
 
 
+def read_key(place: str, variable: str) -> str | None:
+    """The key in a variable, clean; None where the variable is not set or empty.
+
+    Args:
+        place: what to call the entry in messages, as ``models.gpt``.
+        variable: its name.
+
+    Raises:
+        ConfigError: the value cannot go into a header; names the variable, never the value.
+    """
+    try:
+        return clean_key(os.environ.get(variable, ""), variable) or None
+    except ValueError as error:
+        raise ConfigError(f"{place}: {error}") from None
+
+
+def with_credentials(spec: ModelSpec, headers_env: Mapping[str, str], *, needed: bool = True) -> ModelSpec:
+    """The entry with its key and secret headers from the environment of this process.
+
+    An entry over LiteLLM that names no variable gets the key that LiteLLM would take, so that it is clean, and known
+    where a server echoes it.
+
+    Raises:
+        ConfigError: a variable that is needed is not set, or its value cannot go into a header.
+    """
+    place = f"models.{spec.name}"
+    if spec.transport == "simulated" or spec.provider == "sim":
+        return spec
+    key = spec.api_key
+    headers: dict[str, str] = {}
+    try:
+        for header, variable in (("", spec.api_key_env), *headers_env.items()):
+            value = read_key(place, variable) if variable is not None else None
+            if value is None and variable is not None and needed:
+                raise ConfigError(
+                    f"{place}: the environment variable {shown_variable(variable)} is not set; set it, or put it into"
+                    " .env"
+                )
+            if value is not None and header:
+                headers[header] = value
+            elif not header:
+                key = value or key
+        if key is None and spec.transport == "litellm" and spec.api_base is None:
+            for variable in KEY_VARIABLES.get(spec.provider, ()):
+                key = read_key(place, variable)
+                if key is not None:
+                    spec = replace(spec, api_key_env=variable)  # a worker reads it where it is
+                    break
+    except ConfigError:
+        if needed:
+            raise
+        return spec
+    remember_secrets((*((key,) if key else ()), *headers.values()))
+    return replace(spec, api_key=key, headers=headers)
+
+
 def check_credentials(specs: Mapping[str, ModelSpec]) -> None:
     """Find a missing key before the first call.
 
@@ -64,7 +123,8 @@ def check_credentials(specs: Mapping[str, ModelSpec]) -> None:
             continue
         if spec.api_key_env and not spec.api_key:
             raise ConfigError(
-                f"models.{name}: the key variable {spec.api_key_env} is not set; set it in the environment or in .env"
+                f"models.{name}: the key variable {shown_variable(spec.api_key_env)} is not set; set it in the"
+                " environment or in .env"
             )
         if spec.transport == "litellm" and not spec.api_key and spec.api_base is None:
             variables = KEY_VARIABLES.get(spec.provider)

@@ -24,6 +24,7 @@ class ModelSpec:
         api_base: base URL of the server, or None for the provider's own.
         api_key: the key itself; it never appears in ``repr``, in the request key, in the cache or in a log.
         api_key_env: name of the variable the key came from, for error messages.
+        headers: further headers with their secret values; as hidden as the key.
         transport: which transport carries the calls.
         params: sampling parameters sent with every call.
         drop_params: parameters that may be left out if the provider refuses them.
@@ -42,6 +43,7 @@ class ModelSpec:
     api_base: str | None = None
     api_key: str | None = field(default=None, repr=False)
     api_key_env: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     transport: TransportName = "litellm"
     params: Mapping[str, Any] = field(default_factory=dict)
     drop_params: tuple[str, ...] = ()
@@ -58,6 +60,11 @@ class ModelSpec:
     def endpoint(self) -> str | None:
         """The base URL without credentials: the part of it that identifies a request."""
         return public_endpoint(self.api_base)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every text that must show nowhere."""
+        return (*((self.api_key,) if self.api_key else ()), *self.headers.values())
 
     @property
     def provider(self) -> str:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from pipeline.models.redaction import redact_reply
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import FailureKind, Request, Usage
 
-__all__ = ["NO_FINISH_REASON", "EmbeddingTransport", "RawEmbeddings", "RawReply", "Transport", "TransportError"]
+__all__ = [
+    "NO_FINISH_REASON",
+    "EmbeddingTransport",
+    "RawEmbeddings",
+    "RawReply",
+    "Transport",
+    "TransportError",
+    "without_secrets",
+]
 
 NO_FINISH_REASON = "unknown"
 """Stands in a stored reply for a server that gave no word for its end."""
@@ -42,6 +51,24 @@ class RawReply:
     refusal: str | None = None
     served_model: str | None = None
     sent: Mapping[str, Any] = field(default_factory=dict)
+
+
+def without_secrets(raw: RawReply, secrets: tuple[str, ...]) -> RawReply:
+    """The reply without what a server echoed of the request's credentials, before anything of it is written."""
+    if not secrets:
+        return raw
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None else redact_reply(text, secrets)
+
+    return replace(
+        raw,
+        text=clean(raw.text) or "",
+        finish_reason=clean(raw.finish_reason) or "",
+        reasoning=clean(raw.reasoning),
+        refusal=clean(raw.refusal),
+        served_model=clean(raw.served_model),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import secrets
 import shlex
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -123,26 +123,31 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for this process.
+        """Hold the run for this process; what is written meanwhile is for its owner alone.
 
         Raises:
             RunLockedError: another process holds it; names its pid and host.
         """
         from filelock import FileLock, Timeout
 
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(exist_ok=True, mode=0o700)
+        with suppress(PermissionError):
+            self.path.chmod(0o700)  # replies, prompts and items are no business of others on this machine
         holder = self.path / ".holder.json"
-        lock = FileLock(str(self.path / ".lock"), timeout=0)
+        lock = FileLock(str(self.path / ".lock"), timeout=0, mode=0o600)
         try:
             lock.acquire()
         except Timeout:
             raise RunLockedError(
                 f"{self.path}: this run is already open ({_describe(holder)}); wait or stop it"
             ) from None
+        before = os.umask(0o077)
         try:
             write_atomically(holder, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
             yield
         finally:
+            os.umask(before)
             holder.unlink(missing_ok=True)
             lock.release()
 

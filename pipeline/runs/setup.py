@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pipeline.benchmark.items import Benchmark, draw_labeled, load_benchmark
 from pipeline.collection.prompts import PromptSet, load_prompts
 from pipeline.config import ModelConfig, RunConfig, load_config, parse_config
 from pipeline.errors import ConfigError, InputError
+from pipeline.models.providers import with_credentials
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price
 from pipeline.runs.directory import RunDirectory
@@ -222,19 +223,11 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
         from pipeline.models.simulated.transport import simulated_endpoint
 
         api_base = simulated_endpoint(world, entry.model, entry.simulate)
-    key = None
-    if entry.api_key_env is not None and not entry.is_simulated:
-        key = os.environ.get(entry.api_key_env) or None
-        if key is None and need_keys:
-            raise ConfigError(
-                f"models.{name}: the environment variable {entry.api_key_env} is not set; set it, or put it into .env"
-            )
     price = entry.price
-    return ModelSpec(
+    spec = ModelSpec(
         name=name,
         model=entry.model,
         api_base=api_base,
-        api_key=key,
         api_key_env=entry.api_key_env,
         transport=entry.resolved_transport,
         params=entry.params,
@@ -250,6 +243,11 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
         call_deadline_s=config.call_deadline_s,
         max_attempts=config.max_attempts,
     )
+    spec = with_credentials(spec, entry.headers_env, needed=need_keys)
+    sent = json.dumps([entry.params, entry.model, entry.api_base])
+    if any(len(secret) >= 8 and secret in sent for secret in spec.secrets):
+        raise ConfigError(f"models.{name}: the value of its key variable stands in the entry itself; take it out there")
+    return spec
 
 
 def run_prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
