@@ -276,6 +276,8 @@ class RunConfig(Section):
         for name, default in (("target", "population"), ("margin", None)):
             if values[name] == default:
                 del values[name]
+        if values["benchmark"].get("filter") is None:
+            values["benchmark"].pop("filter", None)
         profile = values["benchmark"]["profile"]
         if profile and not profile["smooth"]:
             del profile["smooth"]

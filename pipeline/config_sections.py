@@ -21,8 +21,8 @@ from pipeline.config_values import check_address, check_header, check_model, che
 from pipeline.credentials import check_variable
 
 __all__ = [
-    "BenchmarkConfig", "FieldMap", "ModelConfig", "PositiveFloat", "PositiveInt", "PriceConfig", "ProfileConfig",
-    "Section",
+    "BenchmarkConfig", "FieldMap", "FilterConfig", "ModelConfig", "PositiveFloat", "PositiveInt", "PriceConfig",
+    "ProfileConfig", "Section",
 ]  # fmt: skip
 
 PresetName = Literal[
@@ -99,6 +99,40 @@ class ProfileConfig(Section):
     """Whether levels of an ordinal axis borrow labels from their neighbours; else a level's number is its own."""
 
 
+class FilterConfig(Section):
+    """Which rows of a benchmark are kept; without it a benchmark is whole."""
+
+    field: str
+    """The profile axis, or a column of the file."""
+    min: float | None = None
+    """The least value that is kept."""
+    max: float | None = None
+    """The greatest value that is kept."""
+    values: tuple[str, ...] | None = None
+    """The values that are kept."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> FilterConfig:
+        if self.min is None and self.max is None and self.values is None:
+            raise ValueError("needs min, max or values")
+        return self
+
+    def keeps(self, value: object) -> bool:
+        """Whether a row with this value is kept; one without a value is not."""
+        if value is None:
+            return False
+        if self.values is not None and str(value) not in self.values:
+            return False
+        if self.min is None and self.max is None:
+            return True
+        try:
+            number = float(str(value))
+        except ValueError:
+            return False
+        low, high = self.min, self.max
+        return (low is None or number >= low) and (high is None or number <= high)
+
+
 class BenchmarkConfig(Section):
     """Where the items come from and how answers are graded."""
 
@@ -121,6 +155,8 @@ class BenchmarkConfig(Section):
     """Lowest and highest rating under `grading: rating`; a rating outside it is an error."""
     tolerance: Annotated[float, Field(ge=0)] | None = None
     """Largest difference at which two numbers count as equal."""
+    filter: FilterConfig | None = None
+    """Which rows are kept; left out: all of them."""
     profile: ProfileConfig | None = None
     """The axis along which results are profiled."""
 

@@ -155,6 +155,15 @@ class _ProfileSettings(Protocol):
     def kind(self) -> ProfileKind: ...
 
 
+class _Filter(Protocol):
+    """Which rows are kept."""
+
+    @property
+    def field(self) -> str: ...
+    def keeps(self, value: Any) -> bool:
+        """Whether a row with this value is kept."""
+
+
 class BenchmarkSettings(Protocol):
     """What this room needs of the ``benchmark`` section of a run configuration."""
 
@@ -166,6 +175,8 @@ class BenchmarkSettings(Protocol):
     def limit(self) -> int | None: ...
     @property
     def sample(self) -> int | None: ...
+    @property
+    def filter(self) -> _Filter | None: ...
     @property
     def fields(self) -> _FieldNames: ...
     @property

@@ -173,6 +173,8 @@ class _Reader:
             _numeric_gold(gold)
         if gold is not None and self.grading == "math":
             _math_gold(gold)
+        profile = self._profile(parts, row.values)
+        self._filter(profile, row.values)
         item_id = parts.item_id if parts.item_id not in (None, "") else f"row-{number:06d}"
         if _SURROGATE.search(str(item_id)) or "\x00" in str(item_id):
             raise BadRow("has an id with characters that cannot be written (a NUL or half a surrogate pair)")
@@ -181,12 +183,25 @@ class _Reader:
             question=question,
             gold=gold,
             choices=choices,
-            profile=self._profile(parts, row.values),
+            profile=profile,
             metadata=dict(parts.metadata),
             reference=self._text(row.values, self._config.fields.reference),
             cluster=self._text(row.values, self._config.fields.cluster),
             signals={} if self._config.fields.response else own_signals(row.values, self._config.fields.signals),
         )
+
+    def _filter(self, profile: float | str | None, values: Mapping[str, Any]) -> None:
+        """Leave out what ``benchmark.filter`` does not keep; it is counted."""
+        rule = self._config.filter
+        if rule is None:
+            return
+        value: Any = values.get(rule.field)
+        if rule.field == self.axis[0]:
+            value = profile
+        elif rule.field not in values:
+            raise BadRow(f"has no field {rule.field!r}, which benchmark.filter names")
+        if not rule.keeps(value):
+            raise Skip(f"{rule.field} outside the filter")
 
     def _text(self, values: Mapping[str, Any], name: str | None) -> str | None:
         if name is None:
@@ -243,6 +258,8 @@ class _Reader:
         column = self._config.fields.profile or name
         if self._preset is not None and column == self._preset.profile[0]:
             value: Any = parts.profile
+            if value is None:  # an item of the benchmark that is not on its axis
+                return None
         elif column not in values:
             raise BadRow(f"has no field {column!r}, the profile axis; it has {', '.join(sorted(map(str, values)))}")
         else:

@@ -118,6 +118,9 @@ def _print_forecast(forecast: Forecast) -> None:
     ]
     columns = ["stage", "model", "calls", "cached", "tokens to come", "cost", "lengths"]
     print_table(f"{forecast.items} items", columns, rows, numeric=(2, 3, 4, 5))
+    if forecast.left_out:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in forecast.left_out.items())
+        print_text(f"{sum(forecast.left_out.values())} rows of the benchmark are left out: {reasons}")
     cost = forecast.cost_usd
     money = "an unknown sum (a price is missing)" if cost is None else f"about ${cost:.4f}"
     print_text(f"{forecast.calls} calls, {forecast.cached} of them answered already; to come: {money}")

@@ -42,13 +42,17 @@ class FamilyWorth:
 
     @property
     def sentence(self) -> str:
-        """``pairwise comparisons: 62 % of the money, 1.9× the labels``; a family that does not pay is named."""
+        """``pairwise comparisons: 62 % of the money, 1.9× the labels``."""
         money = "" if self.cost_share is None else f"{100 * self.cost_share:.0f} % of the {self.unit}, "
-        told = f"{self.family}: {money}{self.gain:.1f}× the labels"
+        return f"{self.family}: {money}{self.gain:.1f}× the labels"
+
+    @property
+    def advice(self) -> str:
+        """``; adds 1.04× for $3.10: leave it out next time`` of a family paid for and idle, else nothing."""
         if not self.idle:
-            return told
+            return ""
         price = f"${self.cost:.2f}" if self.unit == "money" else f"{self.cost:,.0f} {self.unit}"
-        return f"{told} (adds {self.gain:.2f}× for {price}: leave it out next time)"
+        return f"; adds {self.gain:.2f}× for {price}: leave it out next time"
 
     def to_dict(self) -> dict[str, Any]:
         """Field names to JSON values."""

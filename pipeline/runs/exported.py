@@ -106,7 +106,7 @@ def exported(config: RunConfig, tables: RunTables) -> Exported:
             tables.items.select("item_id", "cluster"), on="item_id", how="left"
         )
     profiles: tuple[ProfileRole, ...] = ()
-    if frame["profile"].is_not_null().all() and frame["profile"].n_unique() > 1:
+    if frame["profile"].drop_nulls().n_unique() > 1:
         profiles = (ProfileRole("profile", tables.profile_kind),)
     roles = ColumnRoles(
         "y", tuple(name for columns in families.values() for name in columns), id="item_id", model="target",

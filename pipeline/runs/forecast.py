@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ class Forecast:
 
     items: int
     stages: tuple[StageForecast, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def calls(self) -> int:
@@ -82,7 +83,8 @@ class Forecast:
     def to_dict(self) -> dict[str, Any]:
         """As ``auxeval plan --json`` prints it."""
         totals = {"calls": self.calls, "cached": self.cached, "tokens": self.tokens, "cost_usd": self.cost_usd}
-        return {"items": self.items, **totals, "stages": [asdict(stage) for stage in self.stages]}
+        items = {"items": self.items, "left_out": dict(self.left_out)}
+        return {**items, **totals, "stages": [asdict(stage) for stage in self.stages]}
 
 
 @dataclass(slots=True)
@@ -117,7 +119,7 @@ async def forecast_async(prepared: Prepared, cache_dir: Path | None = None) -> F
     }
     planned = plan_calls(prepared.config, prepared.benchmark, prepared.prompts, reply_tokens=lengths)
     stages = tuple(_stage(entry, seen.get((entry.stage, entry.role, entry.model)), prepared) for entry in planned)
-    return Forecast(len(prepared.benchmark.items), stages)
+    return Forecast(len(prepared.benchmark.items), stages, prepared.benchmark.skipped)
 
 
 def _stage(entry: PlannedCalls, found: _Seen | None, prepared: Prepared) -> StageForecast:

@@ -29,10 +29,19 @@ def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
         if width is not None and not target.complete:
             advice = advise(pool, target, (width,), families, unit=unit)
             plans += advice.plan_rows()
-            worth += advice.worth_rows()
+            worth += [
+                {**row, "sentence": row["sentence"] + w.advice}
+                for row, w in zip(advice.worth_rows(), advice.worth, strict=True)
+            ]
         elif len(families) > 1:
             for entry in families_worth(pool, target, families, unit=unit):
-                worth.append({**entry.to_dict(), "target": target.name, "sentence": f"{target.name}: {entry.sentence}"})
+                worth.append(
+                    {
+                        **entry.to_dict(),
+                        "target": target.name,
+                        "sentence": f"{target.name}: {entry.sentence}{entry.advice}",
+                    }
+                )
     return {"half_width": width, "plans": [_plain(entry) for entry in plans], "worth": worth}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -10,7 +11,7 @@ from pipeline.config import RunConfig
 from pipeline.evaluation.document import Warned
 from pipeline.runs.frames import RunTables
 
-__all__ = ["null_shares", "quality_warnings", "simulated_truth"]
+__all__ = ["null_shares", "quality_warnings", "rows_left_out", "simulated_truth"]
 
 NULL_SHARE = 0.05
 """Share of null replies of one role above which a warning stands at the top of the report."""
@@ -41,6 +42,14 @@ def null_shares(tables: RunTables) -> dict[str, tuple[int, int]]:
 
 def _is_anchor() -> pl.Expr:
     return pl.col("pair") != "chains"
+
+
+def rows_left_out(counts: Mapping[str, int] | None) -> tuple[Warned, ...]:
+    """What a benchmark's file holds and the run does not ask, reason by reason."""
+    if not counts:
+        return ()
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    return (Warned("items_left_out", f"{sum(counts.values())} rows of the benchmark are left out: {reasons}"),)
 
 
 def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]:

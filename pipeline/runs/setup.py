@@ -145,6 +145,7 @@ class Prepared:
                 "grading": self.benchmark.grading,
                 "profile": self.benchmark.profile_name,
                 "profile_kind": self.benchmark.profile_kind,
+                "left_out": dict(self.benchmark.skipped),
                 "skipped": dict(self.benchmark.skipped),
                 "seeds": dict(self.benchmark.seeds),
             },

@@ -28,17 +28,33 @@ def load(preset: str, path: Path | None = None, seed: int = 0, **config: Any) ->
 
 
 @pytest.mark.shared
-def test_gsm8k_keeps_three_to_ten_steps(shared_path: Path) -> None:
+def test_gsm8k_is_whole_and_its_axis_has_three_to_ten_steps(shared_path: Path) -> None:
     path = shared_path / "data/benchmarks/gsm8k_test.jsonl.gz"
     rows = rows_of(path)
     steps = [sum(1 for line in row["solution"].split("\n") if line.strip()) for row in rows]
-    kept = [(row, count) for row, count in zip(rows, steps, strict=True) if 3 <= count <= 10]
     benchmark = load("gsm8k", path)
+    assert len(benchmark.items) == 1319
     assert [(item.item_id, item.gold, item.profile) for item in benchmark.items] == [
-        (row["item_id"], row["gold"], count) for row, count in kept
+        (row["item_id"], row["gold"], count if 3 <= count <= 10 else None)
+        for row, count in zip(rows, steps, strict=True)
     ]
-    assert benchmark.skipped == {"steps outside 3–10": len(rows) - len(kept)}
+    assert benchmark.skipped == {}
     assert (benchmark.grading, benchmark.profile_name, benchmark.profile_kind) == ("numeric", "steps", "ordinal")
+    paper = load("gsm8k", path, filter={"field": "steps", "min": 3, "max": 10})
+    kept = sum(3 <= count <= 10 for count in steps)
+    assert len(paper.items) == kept
+    assert paper.skipped == {"steps outside the filter": 1319 - kept}
+
+
+def test_a_filter_keeps_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "b.jsonl"
+    rows = [{"id": k, "question": f"{k}+1?", "gold": str(k + 1), "kind": "ab"[k % 2]} for k in range(6)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    benchmark = load("custom", path, grading="numeric", filter={"field": "kind", "values": ["a"]})
+    assert [item.item_id for item in benchmark.items] == ["0", "2", "4"]
+    assert benchmark.skipped == {"kind outside the filter": 3}
+    with pytest.raises(DataError, match=r"has no field 'sort', which benchmark\.filter names"):
+        load("custom", path, filter={"field": "sort", "values": ["a"]})
 
 
 @pytest.mark.shared
@@ -48,7 +64,7 @@ def test_gsm8k_keeps_three_to_ten_steps(shared_path: Path) -> None:
         ("math500", "math500", 500, {}, "math", "ordinal"),
         ("aime2025", "aime_2024_2025", 30, {"year is not 2025": 30}, "numeric", "continuous"),
         ("mmlu", "mmlu_test_sample1000", 1000, {}, "choice", "continuous"),
-        ("scienceqa", "scienceqa_first", 890, {"grade below 2": 4, "has an image": 879}, "choice", "ordinal"),
+        ("scienceqa", "scienceqa_first", 894, {"has an image": 879}, "choice", "ordinal"),
         ("winogrande", "winogrande_xl_dev", 1267, {}, "choice", "continuous"),
         ("truthfulqa", "truthfulqa", 817, {}, "choice", "continuous"),
         ("arc-challenge", "arc_challenge_test", 1172, {}, "choice", "continuous"),
@@ -61,7 +77,9 @@ def test_real_rows(
     assert len(benchmark) == count
     assert benchmark.skipped == skipped
     assert (benchmark.grading, benchmark.profile_kind) == (grading, kind)
-    assert all(item.gold and item.profile is not None for item in benchmark.items)
+    placed = [item for item in benchmark.items if item.profile is not None]
+    assert len(benchmark.items) - len(placed) == (4 if preset == "scienceqa" else 0)
+    assert all(item.gold for item in benchmark.items)
     if grading == "choice":
         assert all(item.choices and ord(item.gold or "?") - 65 < len(item.choices) for item in benchmark.items)
 
@@ -74,7 +92,8 @@ def test_choices_and_lengths_of_real_rows(shared_path: Path) -> None:
     assert item.choices == tuple(row["options"])
     assert item.gold == "ABCD"[row["gold_index"]]
     assert item.profile == len(row["question"].split())
-    grades = Counter(item.profile for item in load("scienceqa", folder / "scienceqa_first.jsonl.gz").items)
+    placed = (item.profile for item in load("scienceqa", folder / "scienceqa_first.jsonl.gz").items)
+    grades = Counter(grade for grade in placed if grade is not None)
     assert min(grades) == 2  # type: ignore[type-var]
     assert max(grades) == 12  # type: ignore[type-var]
 

@@ -185,3 +185,11 @@ def test_family_worth_reads_as_a_sentence() -> None:
 def test_numbers_out_of_range_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         labels_needed(**arguments)
+
+
+def test_a_family_that_was_paid_for_and_adds_nothing_is_named() -> None:
+    judge, pairs, free = family_worth(
+        104.0, {"judge": 50.0, "pairs": 100.0, "free": 103.0}, {"judge": 2.0, "pairs": 3.1}
+    )
+    assert (judge.advice, free.advice) == ("", "")
+    assert pairs.advice == "; adds 1.04× for $3.10: leave it out next time"

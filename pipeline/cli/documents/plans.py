@@ -40,6 +40,8 @@ class ForecastEntry(Shape):
 
     items: int
     """Items of the benchmark."""
+    left_out: dict[str, int]
+    """Why rows of the file are no items of the run → how many."""
     calls: int
     """Planned calls."""
     cached: int
@@ -98,6 +100,8 @@ class FamilyWorthEntry(Shape):
     """Effective labels with all signals over those without it."""
     cost_share: float | None
     """Its share of the cost; null where unknown."""
+    cost: float | None
+    """What it cost, in ``unit``; null where unknown."""
     effective: float | None
     """Effective labels with all signals."""
     without: float | None
