@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pipeline.benchmark.languages import LANGUAGES
 
-__all__ = ["StatedConfidence", "stated_confidences", "strip_confidence"]
+__all__ = ["StatedConfidence", "stated_confidences", "strip_confidence", "tabled_confidence"]
 
 _MARKS = " \t*_>#-•"
 _BEFORE = " \t*_>#-•|,;:.(–—[，；（。、"
@@ -28,6 +28,11 @@ _CONFIDENT = re.compile(
     re.IGNORECASE,
 )  # "We are 90% confident that the mean lies …" is an answer in statistics, and no confidence
 _TAIL = 20_000
+_TABLE_LINES = 200
+_WORD = re.compile(
+    rf"(?:{'|'.join(language.confidence for language in LANGUAGES)})(?: (?:level|score))?(?: ?\([^()]{{0,20}}\))?",
+    re.IGNORECASE,
+)
 _PROSE = re.compile(r"[^\W\d_]{2}")
 
 
@@ -87,6 +92,24 @@ def stated_confidences(text: str) -> list[StatedConfidence]:
         ]
         stated.sort(key=lambda one: one.start)
     return stated
+
+
+def tabled_confidence(text: str) -> str | None:
+    """What the last row of a table says in its column for the confidence; None where there is no such table."""
+    lowered = text.lower()
+    if "|" not in text or not any(word in lowered for word in _TRIGGERS):
+        return None
+    column, said = -1, None
+    for line in text.split("\n")[-_TABLE_LINES:]:
+        cells = [cell.strip(" *_`") for cell in line.strip().strip("|").split("|")]
+        if len(cells) < 2:
+            column = -1
+        elif column < 0:
+            named = [place for place, cell in enumerate(cells) if _WORD.fullmatch(cell)]
+            column = named[-1] if named else -1
+        elif column < len(cells) and not re.fullmatch(r":?-{1,40}:?", cells[column]):
+            said = cells[column]
+    return said
 
 
 def strip_confidence(text: str) -> str:

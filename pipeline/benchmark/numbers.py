@@ -44,7 +44,8 @@ _BOUND = re.compile(
     re.I,
 )
 _EXPLAINS = re.compile(
-    r"\s{0,3}[,;:.(\[—–-]?\s{0,3}\(?(?:which|because|since|as\b|i\.e|that is|that's|from|given|this|these|so\b"
+    r"\s{0,3}[,;:.(\[—–-]?\s{0,3}\(?(?:(?:and\s)?not\b|instead of|rather than"
+    r"|which|because|since|as\b|i\.e|that is|that's|from|given|this|these|so\b"
     r"|since|where|when|with|for\b|after|if|thus|obtained|by\b|calculated|rounded|per\b|the\b|it\b|they\b|he\b"
     r"|she\b|we\b|there|note|explanation|check|namely|weil|denn|car\b|porque|потому)",
     re.I,
@@ -205,7 +206,7 @@ def _leading_number(text: str) -> re.Match[str] | None:
     for match in _NUMBER.finditer(text):
         start = match.start() + len(match[0]) - len(match[0].lstrip())
         before = text[start - 1] if start else " "
-        if before.isascii() and (before.isalpha() or before in "_^\\@#"):
+        if before.isascii() and (before.isalpha() or before in "_^\\@"):
             if before.isalpha() and re.search(r"(?:rs|usd|eur|gbp|us|inr|cny|rmb)$", text[:start], re.I):
                 return match
             return None
@@ -246,7 +247,7 @@ def _only_a_unit(value: Fraction, rest: str) -> bool:
     """Whether what follows a number is nothing, a unit, or words that explain it."""
     if not rest.strip(" .,;:!?)]}*'\"”’»$"):
         return True
-    if re.match(r"\s{0,3}mil\b", rest):  # a thousandth of an inch, a million, or a thousand in Spanish
+    if re.match(r"\s{0,3}(?:mil\b|‰)", rest):  # a thousandth of an inch, a million, or a thousand in Spanish
         return False
     if rest[0].isalpha() or rest[0] in "°′″€£¥₹₩₽¢℃℉Ω":
         tail = re.match(r"[^\W\d_]+|[°′″€£¥₹₩₽¢℃℉Ω]{1,2}[CF]?", rest)

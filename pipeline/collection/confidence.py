@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.benchmark.confidences import StatedConfidence, stated_confidences
+from pipeline.benchmark.confidences import StatedConfidence, stated_confidences, tabled_confidence
 from pipeline.benchmark.plain import ascii_digits, unify
 from pipeline.collection.replies import Invalid
 from pipeline.turn import read_turn
@@ -33,6 +33,9 @@ def parse_confidence(text: str) -> float | Invalid:
     alone = [one for one in stated if one.alone] or [
         one for one in stated if not isinstance(_confidence(one.said), Invalid)
     ]
+    tabled = tabled_confidence(plain) if not alone else None
+    if tabled is not None:
+        return _confidence(tabled)
     if not alone:
         return Invalid("it has no line 'Confidence: N'")
     last = _confidence(alone[-1].said)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,8 @@ def import_litellm() -> Any:
     import litellm
 
     litellm.suppress_debug_info = True
+    # Bodies of another shape than the SDK's are read below it; its complaints about them are no news for a terminal.
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
     litellm.drop_params = False
     litellm.telemetry = False
     for name in _LOGGERS:

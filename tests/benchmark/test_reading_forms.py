@@ -88,7 +88,8 @@ NUMBERS = [
     ("42 (43)", None), ("42 (forty-two)", 42),
     ("one of them", None), ("1:30", None), ("2^3", 8), ("5²", 25), ("&#8722;5", -5),
     ("7 * 8 = 56", 56), ("7 * 8", None),
-    ("half a million", 500_000), ("seventy-three percent", 0.73), ("fifteen hundred", 1500),
+    ("42, not 43", 42), ("#42", 42), ("42‰", None), ("half a million", 500_000),
+    ("seventy-three percent", 0.73), ("fifteen hundred", 1500),
     ("72. No, 73.", 73),
 ]  # fmt: skip
 

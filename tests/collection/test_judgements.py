@@ -77,7 +77,8 @@ CONFIDENCES = [
     ("الثقة: ٨٥", 0.85), ("Keyakinan: 72", 0.72), ("Güven: 66", 0.66), ("आत्मविश्वास: 90", 0.9),
     ("আত্মবিশ্বাস: ৯০", 0.9), ("Fiducia: 88", 0.88), ("Confiança: 77", 0.77), ("信頼度: 50", 0.5),
     ('{"answer": "B", "confidence": 90}', 0.9), ('{"answer": "B", "confidence": 0.9}', 0.9),
-    ("Confidence: 9 out of 10", 0.9), ("Confidence: 80 (fairly sure)", 0.8), ("Confidence: 5²", None),
+    ("| Answer | Confidence |\n|---|---|\n| B | 90 |", 0.9), ("Confidence: 9 out of 10", 0.9),
+    ("Confidence: 80 (fairly sure)", 0.8), ("Confidence: 5²", None),
     ("Confidence: 80 or 90", None), ("Confidence: > 80", None), ("<think>Confidence: 3</think>Answer: 1", None),
 ]  # fmt: skip
 
