@@ -32,6 +32,9 @@ __all__ = ["command"]
 @click.option("--candidate", metavar="COL", default="candidate", show_default=True, help="Candidate column.")
 @click.option("--draw", metavar="COL", help="Number of the score (default: draw, or the order of the rows).")
 @click.option("--score", metavar="COL", default="score", show_default=True, help="Score column.")
+@click.option("--pairwise", is_flag=True, help="TABLE holds votes on pairs of models: win rates, Bradley–Terry, ranks.")
+@click.option("--model-a", metavar="COL", default="model_a", show_default=True, help="Votes: model of side a.")
+@click.option("--model-b", metavar="COL", default="model_b", show_default=True, help="Votes: model of side b.")
 @click.option("--methods", metavar="NAME,…", help="Only these: naive, lace, lace_profile, …, or comparators.")
 @click.option(
     "--target",
@@ -63,6 +66,9 @@ def command(tables: tuple[Path, ...], **given: Any) -> None:
             raise InputError("--best-of-n reads one table")
         _best_of_n(tables[0], given)
         return
+    if given["pairwise"]:
+        _votes(tables, given)
+        return
     _means(tables, given)
 
 
@@ -88,6 +94,23 @@ def _means(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
         estimate_table(table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"]),
         given,
     )
+
+
+def _votes(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
+    from pipeline.evaluation.votes import VoteColumns, estimate_votes
+    from pipeline.tables.column_roles import ColumnRoles
+    from pipeline.tables.shapes.read import read_shaped_table
+    from pipeline.tables.shapes.shape import table_shape
+
+    if not given["gold"]:
+        raise InputError("--pairwise needs --gold COL: who won, by people's votes")
+    columns = VoteColumns(
+        given["model_a"], given["model_b"], given["gold"], split_names(given["signals"]), given["id_"], given["cluster"]
+    )
+    shape = table_shape(cast("ShapeOptions", given))
+    roles = ColumnRoles(columns.gold, (*columns.signals, columns.a, columns.b), columns.id, cluster=columns.cluster)
+    table, _ = read_shaped_table(tables, roles, shape)
+    _show(tables[0], estimate_votes(table, columns, level=given["level"] or 0.95, seed=given["seed"] or 0), given)
 
 
 def _best_of_n(table: Path, given: dict[str, Any]) -> None:

@@ -203,7 +203,12 @@ METHODS: tuple[Method, ...] = (
 
 COMPARATORS = tuple(method.name for method in METHODS if method.group == "comparators")
 _RECOMMENDED = ("lace", "one_step_pool", "one_step", "naive")
-_EXTRA_LABELS = {"truth": "simulated truth", "lace_gap_profile": "LACE gap profile"}
+_EXTRA_LABELS = {
+    "win_rate": "win rate",
+    "bradley_terry": "Bradley–Terry",
+    "truth": "simulated truth",
+    "lace_gap_profile": "LACE gap profile",
+}
 SHRUNK = next(method.name for method in METHODS if method.run is profiles.shrunk)
 SHRUNK_NOTE = (
     "shrunk: the same groups moved towards their common mean, the more the noisier each is (empirical Bayes). Its"
