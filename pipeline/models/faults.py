@@ -23,7 +23,7 @@ _OUT_OF_CREDIT = re.compile(
     r"credit balance is too low|insufficient (credits?|balance|funds)|out of credits?|billing hard limit", re.I
 )
 _CONTEXT = re.compile(
-    r"context[ _]length|context[ _]window|maximum context|prompt is too long|input is too long|too many (input )?tokens"
+    r"context[ _]?length|context[ _]?window|maximum context|(prompt|input) is too long|too many (input )?tokens"
     r"|reduce the length of|exceeds? the (model'?s? )?(maximum|max) (number of )?(input )?tokens",
     re.I,
 )
@@ -39,6 +39,12 @@ _UNSUPPORTED = re.compile(
     r"|(do|does)( not|n't) support|not supported|not permitted|is deprecated|only the default",
     re.I,
 )
+_IMPOSSIBLE = re.compile(r"request (is )?too large|too large for (this )?model", re.I)
+_REQUESTED = re.compile(r"\blimit\D{0,12}([\d,]+).{0,60}?\brequested\D{0,12}([\d,]+)", re.I | re.S)
+_UNKNOWN_MODEL = re.compile(r"invalid model name passed|no such model|model .{0,80}(does not exist|not found)", re.I)
+_NO_KEYS = re.compile(
+    r"no connected db|no api key passed|authentication error", re.I
+)  # LiteLLM's proxy says so with 400
 _PARAMS = (
     "max_completion_tokens", "max_tokens", "temperature", "top_p", "top_k", "min_p", "stop", "seed", "logprobs",
     "top_logprobs", "frequency_penalty", "presence_penalty", "repetition_penalty", "reasoning_effort", "thinking",
@@ -70,7 +76,7 @@ def classify(
         kind,
         shown,
         status=status,
-        retry_after=retry_after_seconds(headers or {}) if kind in ("rate_limited", "server") else None,
+        retry_after=_hint(headers or {}, body, message) if kind in ("rate_limited", "server") else None,
         code=code,
         param=named,
         overloaded=status == 529 or code == "overloaded_error",
@@ -83,20 +89,37 @@ def _kind(status: int, message: str, code: str | None) -> FailureKind:
     if status == 402 or said in _OUT_OF_CREDIT_CODES or (status in (400, 403) and _OUT_OF_CREDIT.search(message)):
         return "out_of_credit"
     if status == 429:
-        return "rate_limited"
+        return "bad_request" if _impossible(message) else "rate_limited"
+    if status == 413:
+        return "bad_request" if "rate_limit" in said or _impossible(message) else "context_too_long"
+    if status in (400, 500) and _NO_KEYS.search(message):
+        return "auth"
     if status in (408, 504, 524):
         return "timeout"
+    if status in (400, 500) and "contextwindow" in message.lower():  # LiteLLM's proxy, around what a provider said
+        return "context_too_long"
     if status in (409, 425) or status >= 500:
         return "server"
     if status in (401, 403):
         return "content_policy" if status == 403 and _POLICY.search(f"{said} {message}") else "auth"
     if status == 404:
         return "not_found"
-    if said == "context_length_exceeded" or status == 413 or _CONTEXT.search(message):
+    if said == "context_length_exceeded" or _CONTEXT.search(message):
         return "context_too_long"
+    if status == 400 and (said == "model_not_found" or _UNKNOWN_MODEL.search(message)):
+        return "not_found"
     if _POLICY.search(f"{said} {message}"):
         return "content_policy"
     return "bad_request"
+
+
+def _impossible(message: str) -> bool:
+    """Whether a rate limit says that this request alone is above it: no waiting will do."""
+    stated = _REQUESTED.search(message)
+    if stated is not None:
+        limit, requested = (int(text.replace(",", "") or 0) for text in stated.groups())
+        return requested > limit
+    return bool(_IMPOSSIBLE.search(message))
 
 
 def _refused_parameter(message: str, code: str | None, param: str | None) -> str | None:
@@ -145,18 +168,44 @@ def _parts(body: Any) -> tuple[str, str | None, str | None]:
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SAID = re.compile(
+    r"(?:retry|try again|wait)\D{0,24}?"
+    r"((?:\d+(?:\.\d+)?\s*(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)(?![a-z])\s*)+)",
+    re.I,
+)
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h)", re.I)
+
+
+def _hint(headers: Mapping[str, str], body: Any, message: str) -> float | None:
+    """Seconds to wait by the headers, else by the body: Google's RetryInfo, or ``retry after 4 seconds``."""
+    stated = retry_after_seconds(headers)
+    if stated is not None:
+        return stated
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    details = error.get("details") if isinstance(error, Mapping) else None
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, Mapping) and isinstance(detail.get("retryDelay"), str):
+            return _wait(detail["retryDelay"], 0.0)
+    said = _SAID.search(message)
+    if said is None:
+        return None
+    units = {"milli": 0.001, **_UNITS}
+    return sum(float(amount) * units[unit.lower()] for amount, unit in _AMOUNT.findall(said.group(1)))
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
     """Seconds a provider asks to wait, or None.
 
     ``retry-after-ms``, then ``retry-after`` (seconds or a date), then the rate-limit reset headers: of the limits
-    that have nothing remaining the last to reset, or of all where none says so.
+    that have nothing remaining the last to reset, or of all where none says so. Dates are read against the response's
+    own: a server's clock that is an hour ahead once made two seconds of waiting an hour.
 
     Args:
         headers: names in lower case.
-        now: UNIX time, by default the present.
+        now: UNIX time; by default the response's own ``Date``, else the present.
     """
+    if now is None:
+        now = _date(headers.get("date", ""))
     now = time.time() if now is None else now
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -172,7 +221,8 @@ def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None)
             continue
         seconds = _wait(value, now)
         if seconds is not None:
-            resets.append((headers.get(name.replace("reset", "remaining"), "").strip() == "0", seconds))
+            remaining = headers.get(name.replace("reset", "remaining"), "").strip()
+            resets.append((remaining == "0" or remaining.startswith("-"), seconds))
     exhausted = [seconds for none_left, seconds in resets if none_left]
     candidates = exhausted or [seconds for _, seconds in resets]
     return max(candidates) if candidates else None
@@ -189,17 +239,18 @@ def _wait(text: str, now: float) -> float | None:
     parts = _DURATION.findall(text)
     if parts and "".join(amount + unit for amount, unit in parts) == text:
         return sum(float(amount) * _UNITS[unit] for amount, unit in parts)
-    try:
-        when = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    when = _date(text)
+    return None if when is None else max(0.0, when - now)
+
+
+def _date(text: str) -> float | None:
+    """The UNIX time of a date as HTTP or ISO 8601 write it."""
+    for read in (parsedate_to_datetime, lambda value: datetime.fromisoformat(value.replace("Z", "+00:00"))):
         try:
-            when = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        except ValueError:
-            return None
-    try:
-        return max(0.0, when.timestamp() - now)
-    except (OverflowError, ValueError):
-        return None
+            return float(read(text).timestamp())
+        except (ValueError, TypeError, OverflowError, IndexError):
+            continue
+    return None
 
 
 def _number(text: str | None) -> float | None:

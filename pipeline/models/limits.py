@@ -21,7 +21,9 @@ class ModelLimits:
 
     A slot is granted when fewer attempts than the limit are in flight, the model is not paused, and rpm and tpm allow
     it; nothing is held while waiting. The limit follows AIMD: halved by a 429 (once per generation of attempts, as one
-    overload answers many of them), raised by about a sixteenth of the maximum per round of successes.
+    overload answers many of them), raised by about a sixteenth of the maximum per round of successes. A time-out lowers
+    it too, to half of what the model has answered meanwhile, and it rises half as fast after each: a server with one
+    slot and 16 requests in flight once threw 9 of 12 away, each of which alone would have met its time.
 
     rpm and tpm are paced evenly, so that no window of a minute holds more than its share; an attempt counts with the
     most tokens that it may take until it is answered.
@@ -56,7 +58,10 @@ class ModelLimits:
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = 0.0
         self._generation = 0
+        self._answered = 0
+        self._caution = 1.0
         self._rate_limited_in_a_row = 0
+        self._backoff = 0.0
 
     @property
     def waiting(self) -> int:
@@ -67,11 +72,11 @@ class ModelLimits:
         """Seconds until the model may be asked again; 0 when it is not paused."""
         return max(0.0, self.paused_until - self._clock())
 
-    async def acquire(self, tokens: int) -> int:
-        """Wait for a slot; returns the generation to hand back to ``rate_limited``."""
+    async def acquire(self, tokens: int) -> tuple[int, int]:
+        """Wait for a slot; returns the attempt's mark: its generation, and how many were answered before it."""
         if not self._waiting and self._ready_at(tokens) <= self._clock() and self.in_flight < int(self.limit):
             self._take(tokens)
-            return self._generation
+            return self._generation, self._answered
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((tokens, granted))
         self._pump()
@@ -81,7 +86,7 @@ class ModelLimits:
             if granted.done() and not granted.cancelled():
                 self.release(tokens, 0)
             raise
-        return self._generation
+        return self._generation, self._answered
 
     def release(self, reserved_tokens: int = 0, tokens: int = 0) -> None:
         """Give the slot back; ``tokens`` is what the attempt took of those it reserved, as far as is known."""
@@ -102,26 +107,41 @@ class ModelLimits:
     def succeeded(self, reserved_tokens: int, tokens: int) -> None:
         """An attempt was answered: raise the limit, correct the tokens counted against tpm."""
         self._rate_limited_in_a_row = 0
+        self._answered += 1
+        self._caution = max(1.0, self._caution * 0.99)
         if self.limit < self.maximum:
-            step = max(1.0, self.maximum / _STEPS_TO_RECOVER) / max(self.limit, 1.0)
+            step = max(1.0, self.maximum / _STEPS_TO_RECOVER) / max(self.limit, 1.0) / self._caution
             self.limit = min(float(self.maximum), self.limit + step)
         if self._tpm is not None:
             self._next_tokens -= (reserved_tokens - tokens) * 60.0 / self._tpm
 
-    def rate_limited(self, generation: int, retry_after: float | None) -> None:
+    def rate_limited(self, mark: tuple[int, int], retry_after: float | None) -> None:
         """A 429: pause the whole model, and halve the limit unless an attempt of the same generation did."""
         now = self._clock()
-        fresh = generation == self._generation
+        fresh = mark[0] == self._generation
         if fresh:
             self._generation += 1
             self._rate_limited_in_a_row += 1
             self.limit = max(1.0, self.limit / 2)
-        if retry_after is not None:
-            # The provider's word is a floor; a little more keeps clocks that differ out of the window.
-            self.paused_until = max(self.paused_until, now + retry_after + 0.05)
-        elif fresh:
             backoff = min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2.0 ** (self._rate_limited_in_a_row - 1))
-            self.paused_until = max(self.paused_until, now + backoff * self._rng.uniform(0.5, 1.0))
+            self._backoff = backoff * self._rng.uniform(0.5, 1.0)
+        # The provider's word is a floor, and so is our own back-off: a hint of zero, under which a model was asked nine
+        # times a second until the deadline, does not shorten it. A little more keeps clocks that differ out of the way.
+        if fresh or retry_after is not None:
+            hint = 0.0 if retry_after is None else retry_after + 0.05
+            self.paused_until = max(self.paused_until, now + max(hint, self._backoff))
+
+    def timed_out(self, mark: tuple[int, int]) -> bool:
+        """An attempt that began at ``mark`` was not answered in its time; whether others in flight may be why."""
+        generation, answered = mark
+        if generation != self._generation:
+            return True
+        if self.limit <= 1:
+            return False
+        self._generation += 1
+        self._caution *= 2.0
+        self.limit = max(1.0, min(self.limit / 2, (self._answered - answered) / 2))
+        return True
 
     def close(self) -> None:
         """End the timer."""

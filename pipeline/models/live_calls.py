@@ -132,7 +132,7 @@ class LiveModel:
             started_as = await self._start(ledger, request, key, flight)
             if started_as is None:
                 return None
-            attempt, generation = started_as
+            attempt, mark = started_as
             worst = attempt.worst
             started, took = self._clock.now(), worst.tokens
             if trace.last is not None and trace.too_late(started):  # the slot came too late
@@ -143,7 +143,7 @@ class LiveModel:
                 raw = await self._send(transport, request, trace, started)
             except TransportError as error:
                 trace.last = error
-                self._failed(error, attempt, generation, trace)
+                self._failed(error, attempt, mark, trace)
                 raise
             except ConfigError:  # found before anything was sent
                 self._free(attempt)
@@ -233,8 +233,10 @@ class LiveModel:
         costs = self._budget.usd is not None and self.price not in (None, Price(0.0, 0.0))
         return self._shown is None and self.spec.transport != "simulated" and (costs or self._budget.tokens is not None)
 
-    async def _start(self, ledger: Ledger, request: Request, key: str, flight: Flight) -> tuple[Attempt, int] | None:
-        """Reserve the worst case, wait for a slot, journal the attempt; it and its generation.
+    async def _start(
+        self, ledger: Ledger, request: Request, key: str, flight: Flight
+    ) -> tuple[Attempt, tuple[int, int]] | None:
+        """Reserve the worst case, wait for a slot, journal the attempt; it and its mark.
 
         None where the reply is in the cache by now: another process has asked.
         """
@@ -248,7 +250,7 @@ class LiveModel:
                 raise _out_of_budget(str(error)) from None
             flight.reason = "slot"
             try:
-                generation = await self.limits.acquire(worst.tokens)
+                mark = await self.limits.acquire(worst.tokens)
             except BaseException:
                 self._budget.release(worst)
                 raise
@@ -265,7 +267,7 @@ class LiveModel:
             if opened == "open":
                 self._budget.depart()
                 flight.phase = "sending"
-                return attempt, generation
+                return attempt, mark
             self._budget.release(worst)
             self.limits.cancel(worst.tokens)
             if opened == "stored":
@@ -295,15 +297,16 @@ class LiveModel:
         except TimeoutError:
             raise TransportError("timeout", f"no complete reply within {seconds:g} s", maybe_billed=True) from None
 
-    def _failed(self, error: TransportError, attempt: Attempt, generation: int, trace: CallTrace) -> None:
+    def _failed(self, error: TransportError, attempt: Attempt, mark: tuple[int, int], trace: CallTrace) -> None:
         if error.maybe_billed:
             self._write_off(attempt)
         else:
             self._free(attempt)
         if error.kind == "rate_limited" or error.overloaded:
-            self.limits.rate_limited(generation, error.retry_after)
+            self.limits.rate_limited(mark, error.retry_after)
+        crowded = error.kind == "timeout" and self.limits.timed_out(mark)
         if error.kind != "rate_limited":
-            trace.counted += 1
+            trace.counted += not crowded
         elif error.retry_after is not None and error.retry_after > max(_LONG_PAUSE_S, self.spec.call_deadline_s):
             raise RunStopped(
                 f"{self.spec.name} ({self.spec.model}): the provider asks to wait {error.retry_after:.0f} s;"

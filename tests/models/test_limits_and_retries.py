@@ -121,7 +121,7 @@ async def test_a_429_halves_once_per_generation_and_successes_bring_it_back() ->
         limit.rate_limited(generation, 2.0)
     assert limit.limit == 32
     assert limit.paused_for() == pytest.approx(2.05)
-    fresh = generations[0] + 1
+    fresh = (generations[0][0] + 1, 0)
     limit.rate_limited(fresh, None)
     assert limit.limit == 16
     for _ in range(64):
