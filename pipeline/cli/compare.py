@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, print_json, print_table, print_text, runs_dir_option
+from pipeline.cli.output import allow_code_option, json_option, print_json, print_table, print_text, runs_dir_option
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.plans import CompareDocument
@@ -24,6 +24,7 @@ __all__ = ["command"]
 )  # fmt: skip
 @click.option("--margin", type=float, metavar="D", help="Runs that differ by less than D are equivalent.")
 @runs_dir_option
+@allow_code_option
 @json_option
 def command(
     first: str, second: str, runs_dir: str, as_json: bool, target: Literal["population", "pool"], margin: float | None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.output import json_option, print_facts, print_json
+from pipeline.cli.output import allow_code_option, json_option, print_facts, print_json
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ConfigCheckDocument
@@ -22,6 +22,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@allow_code_option
 @json_option
 def check(file: Path, as_json: bool) -> None:
     """Validate FILE: its keys, its models and roles, its benchmark file and its prompts."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, print_json, runs_dir_option
+from pipeline.cli.output import allow_code_option, json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ExportDocument
@@ -20,6 +20,7 @@ __all__ = ["command"]
 @click.argument("run", shell_complete=offer_runs)
 @click.argument("cassette", type=click.Path(dir_okay=False, path_type=Path))
 @runs_dir_option
+@allow_code_option
 @json_option
 def command(run: str, cassette: Path, runs_dir: str, as_json: bool) -> None:
     """Write every recorded response of RUN to CASSETTE (.jsonl.gz); auxeval replay CASSETTE needs nothing else."""

@@ -13,10 +13,36 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "json_option", "print_facts", "print_json", "print_table", "print_text", "runs_dir_option"]
+__all__ = [
+    "allow_code_option",
+    "console",
+    "json_option",
+    "print_facts",
+    "print_json",
+    "print_table",
+    "print_text",
+    "runs_dir_option",
+]
 
 runs_dir_option = click.option(
     "--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where run directories are."
+)
+
+
+def _permit(_context: click.Context, _option: click.Parameter, modules: tuple[str, ...]) -> None:
+    from pipeline.benchmark.code_permission import permit
+
+    for module in modules:
+        permit(module)
+
+
+allow_code_option = click.option(
+    "--allow-code",
+    multiple=True,
+    metavar="MODULE",
+    expose_value=False,
+    callback=_permit,
+    help="Import MODULE, which the grading of a run, cassette or configuration from elsewhere names.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout (auxeval schema COMMAND: its shape)."

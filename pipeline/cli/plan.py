@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, print_json, print_table, print_text, runs_dir_option
+from pipeline.cli.output import allow_code_option, json_option, print_json, print_table, print_text, runs_dir_option
 from pipeline.cli.table_options import column_options
 from pipeline.errors import InputError
 
@@ -34,6 +34,7 @@ _TABLES = (".csv", ".jsonl", ".parquet", ".gz")
 )
 @column_options
 @runs_dir_option
+@allow_code_option
 @json_option
 def command(source: str, width: float | None, limit: int | None, as_json: bool, runs_dir: str, **columns: Any) -> None:
     """Forecast CONFIG or RUN: calls, tokens and money by stage, and what is cached already. A pilot (auxeval run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, runs_dir_option
+from pipeline.cli.output import allow_code_option, json_option, runs_dir_option
 from pipeline.cli.run import invocation, show_result
 
 __all__ = ["command"]
@@ -15,6 +15,7 @@ __all__ = ["command"]
 @click.argument("source", metavar="RUN|CASSETTE", shell_complete=offer_runs)
 @click.option("--out", metavar="DIR", help="Directory of the new run (default: RUN-replay).")
 @runs_dir_option
+@allow_code_option
 @json_option
 def command(source: str, out: str | None, runs_dir: str, as_json: bool) -> None:
     """Replay RUN, or a cassette file, without network; a response that was not recorded is an error."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, print_json, runs_dir_option
+from pipeline.cli.output import allow_code_option, json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ReportDocument
@@ -18,6 +18,7 @@ __all__ = ["command"]
 @click.command()
 @click.argument("run", shell_complete=offer_runs)
 @runs_dir_option
+@allow_code_option
 @json_option
 def command(run: str, runs_dir: str, as_json: bool) -> None:
     """(Re)build report.html and figures/ of RUN from what it holds; asks nobody anything."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, runs_dir_option
+from pipeline.cli.output import allow_code_option, json_option, runs_dir_option
 from pipeline.cli.run import budget_option, interrupts_explained, invocation, quiet_option, show_result
 
 __all__ = ["command"]
@@ -26,6 +26,7 @@ __all__ = ["command"]
     help="Change a limit: attempt_timeout_s, drain_s, models.NAME.max_concurrency, …; may be repeated.",
 )
 @quiet_option
+@allow_code_option
 @json_option
 def command(
     run: str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.output import console, json_option, print_json, runs_dir_option
+from pipeline.cli.output import allow_code_option, console, json_option, print_json, runs_dir_option
 
 if TYPE_CHECKING:
     from pipeline.runs.interface import RunResult
@@ -37,6 +37,7 @@ def invocation() -> str:
 @budget_option
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, whatever the forecast says.")
 @quiet_option
+@allow_code_option
 @json_option
 @click.option(
     "--dask", metavar="ADDRESS|local:N", help="Collect on a Dask scheduler's workers, or on N local processes."

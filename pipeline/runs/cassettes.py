@@ -15,7 +15,7 @@ from pipeline.models.entries import Entry
 from pipeline.models.types import Failed
 from pipeline.runs.audit import AUDIT_FILE
 from pipeline.runs.call_log import read_calls, recorded_failures
-from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.directory import RunDirectory, is_run_id, write_atomically
 from pipeline.runs.setup import prepare
 
 __all__ = ["RecordedRun", "export_run", "open_cassette"]
@@ -109,14 +109,19 @@ def open_cassette(cassette: Path, folder: Path) -> RecordedRun:
     directory.path.mkdir()
     try:
         config = dict(facts["config"])
+        if facts.get("benchmark_file") is None and (config.get("benchmark") or {}).get("path") is not None:
+            raise ValueError("benchmark.path names a file outside the cassette")
         _unpack_benchmark(facts.get("benchmark_file"), config, folder)
         _unpack_prompts(facts["prompts"], config, directory.path / "prompts")
         write_atomically(directory.config_file, json.dumps(config))
         manifest = {"schema": 1, "benchmark": facts["benchmark"], "negotiated": facts.get("negotiated") or {}}
+        manifest["prompts"] = facts.get("prompt_sha256") or {}
         write_atomically(directory.manifest_file, json.dumps(manifest))
         if facts.get("audit"):
             write_atomically(directory.path / AUDIT_FILE, str(facts["audit"]))
         run_id = str(facts["run_id"])
+        if not is_run_id(run_id):
+            raise ValueError("run_id is no name of a run")
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{cassette}: the header does not describe a run ({error})") from None
     return RecordedRun(directory, cache_dir, report.failures, run_id)

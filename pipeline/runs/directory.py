@@ -15,12 +15,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.benchmark.code_permission import permit_recorded
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import ConfigError, InputError, RunLockedError
 
-__all__ = ["RunDirectory", "find_run", "new_run_id", "write_atomically"]
+__all__ = ["RunDirectory", "find_run", "is_run_id", "new_run_id", "write_atomically"]
 
 _RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a name can be a run's: one step of a path, and no way out of the folder of runs."""
+    return _RUN_ID.match(name) is not None
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -207,6 +213,7 @@ def find_run(run: str | Path, runs_dir: Path = Path("runs")) -> RunDirectory:
     _refuse_file(runs_dir)
     for candidate in (Path(run), runs_dir / run):
         if (candidate / "config.yaml").is_file():
+            permit_recorded(candidate)
             return RunDirectory(candidate)
     known = sorted(p.parent.name for p in runs_dir.glob("*/config.yaml")) if runs_dir.is_dir() else []
     from difflib import get_close_matches

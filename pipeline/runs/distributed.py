@@ -52,7 +52,7 @@ def run_distributed(
     from pipeline.runs.drive import collect
 
     load_env_file()
-    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
+    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd, trusted=True)
     directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
     prepared = prepare(resolved, directory if directory.config_file.exists() else None)
     check_ready(prepared)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipeline.benchmark.code_permission import record_permission
 from pipeline.benchmark.data_checks import check_data
 from pipeline.config import RunConfig
 from pipeline.errors import ConfigError, InputError, StoppedEarly
@@ -107,7 +108,7 @@ def _started(
 ) -> Iterator[tuple[RunDirectory, Prepared]]:
     """Everything before the first call of a run; the run is locked inside."""
     load_env_file()
-    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd)
+    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd, trusted=True)
     directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
     carried_on = directory if directory.config_file.exists() else None
     prepared = prepare(resolved, carried_on, need_keys=not transports)
@@ -118,6 +119,7 @@ def _started(
     if not yes:
         confirm(prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
+        record_permission(resolved.benchmark.grading, directory.path)
         yield directory, replace(prepared, stop_on_form=not yes)
 
 

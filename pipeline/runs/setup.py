@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.benchmark.code_permission import trust_grading
 from pipeline.benchmark.items import Benchmark, draw_labeled, load_benchmark
 from pipeline.collection.prompts import PromptSet, load_prompts
 from pipeline.config import ModelConfig, RunConfig, load_config, parse_config
@@ -39,8 +40,11 @@ def resolve_config(
     *,
     limit: int | None = None,
     budget_usd: float | None = None,
+    trusted: bool = False,
 ) -> RunConfig:
     """A configuration from whatever the caller has, with the command line's overrides.
+
+    ``trusted``: its author runs it, so that the grading it names may be imported.
 
     Raises:
         ConfigError: it cannot be used.
@@ -53,6 +57,8 @@ def resolve_config(
         resolved = parse_config(config, base=Path.cwd())
     else:
         resolved = load_config(config)
+    if trusted:
+        trust_grading(resolved.benchmark.grading)
     resolved = _with_given_targets(resolved)
     if limit is not None:
         if limit < 1:
@@ -178,9 +184,28 @@ def prepare(config: RunConfig, directory: RunDirectory | None = None, *, need_ke
                 f"{directory.path}: the benchmark has changed since this run was started; bring the old file back, or"
                 " start a new run"
             )
+        _refuse_edited_prompts(directory, prompts)
     world = _world(config, benchmark)
     specs = {name: _spec(name, entry, config, world, need_keys) for name, entry in config.model_entries.items()}
     return Prepared(config, benchmark, labeled, prompts, specs, world)
+
+
+def _refuse_edited_prompts(directory: RunDirectory, prompts: PromptSet) -> None:
+    """An edited prompt asks another question: its replies are not mixed with those before.
+
+    Raises:
+        InputError: names the first that differs from what the manifest says.
+    """
+    recorded = directory.manifest().get("prompts")
+    if not isinstance(recorded, dict) or not recorded:
+        return
+    digests = prompts.digests()
+    changed = sorted(name for name in {*recorded, *digests} if recorded.get(name) != digests.get(name))
+    if changed:
+        raise InputError(
+            f"{directory.path / 'prompts'}: the prompt {changed[0]!r} was edited since this run was started; bring the"
+            " old text back, or start a new run (auxeval run CONFIG), which asks nothing twice that has not changed"
+        )
 
 
 def check_ready(prepared: Prepared) -> None:

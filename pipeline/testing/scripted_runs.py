@@ -98,7 +98,7 @@ def run_scripted(
     from pipeline.runs.interface import run
     from pipeline.runs.setup import resolve_config
 
-    resolved = resolve_config(config, limit=limit)
+    resolved = resolve_config(config, limit=limit, trusted=True)
     entries = resolved.model_entries
     for name in scripts:
         if name not in entries:
