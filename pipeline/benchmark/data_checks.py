@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.benchmark.items import Benchmark, Item
 
-__all__ = ["DataFinding", "check_data", "language_of", "question_key"]
+__all__ = ["DataFinding", "check_data", "duplicate_findings", "language_of", "question_key"]
 
 _SHOWN = 3
 _SAMPLE = 400
@@ -57,6 +57,11 @@ def question_key(question: str) -> str:
 def check_data(benchmark: Benchmark) -> tuple[DataFinding, ...]:
     """Duplicate questions, golds that contradict each other or read oddly, letters among choices, constant columns."""
     return tuple(_findings(benchmark))
+
+
+def duplicate_findings(items: Sequence[Item]) -> tuple[DataFinding, ...]:
+    """Questions that stand in several rows, and golds of them that contradict each other."""
+    return tuple(_duplicates(items))
 
 
 def _findings(benchmark: Benchmark) -> Iterator[DataFinding]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.benchmark.data_checks import duplicate_findings
+from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import Warned
 from pipeline.runs.frames import RunTables
@@ -62,6 +64,7 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
         for name, (nulls, count) in null_shares(tables).items()
         if nulls / count > NULL_SHARE
     ]
+    warnings += _same_questions(tables)
     warnings += _same_draws(tables)
     labeled = tables.items.filter(pl.col("labeled")).select("item_id")
     for target in config.roles.targets:
@@ -84,6 +87,17 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
             )
         )
     return tuple(warnings)
+
+
+def _same_questions(tables: RunTables) -> list[Warned]:
+    """Copies of a question in several rows, where no cluster says that they belong together."""
+    if "cluster" in tables.items.columns and tables.items["cluster"].drop_nulls().len():
+        return []
+    items = [
+        Item(row["item_id"], row["question"], row["gold"], tuple(row["choices"]) if row["choices"] else None)
+        for row in tables.items.select("item_id", "question", "gold", "choices").iter_rows(named=True)
+    ]
+    return [Warned(finding.code, finding.message) for finding in duplicate_findings(items)]
 
 
 def _same_draws(tables: RunTables) -> list[Warned]:

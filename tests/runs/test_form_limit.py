@@ -78,3 +78,14 @@ def test_half_is_not_more_than_half(here: Path) -> None:
         data = config(server.url, here, items=20)
         result = pipeline.run(data, run_id="r")
     assert result.estimates.unread["bad"].count == 10
+
+
+def test_copies_of_a_question_are_said_in_the_document(here: Path) -> None:
+    with FaultServer(replies=lambda body, digest: ("Answer: 4", "stop")) as server:
+        data = config(server.url, here, items=12)
+        rows = [{"id": f"{k:02d}", "question": f"Say the number {k % 6}?", "gold": str(k % 6)} for k in range(12)]
+        (here / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        result = pipeline.run(data, run_id="r")
+    messages = {warning.code: warning.message for warning in result.estimates.warnings}
+    assert "12 items hold 6 different questions" in messages["duplicate_questions"]
+    assert "contradictory_golds" not in messages
