@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.completion import offer_runs
+from pipeline.cli.label_plans import import_under_plan, ledger_file, next_, plan, status
 from pipeline.cli.output import console, json_option, print_json, runs_dir_option
 from pipeline.cli.table_options import column_options, column_roles, estimate_command
 from pipeline.errors import InputError
@@ -76,14 +77,27 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
 @click.argument("source", metavar="RUN|TABLE", shell_complete=offer_runs)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
+@click.option("--peek", is_flag=True, help="Open a blind plan for good: show the number now.")
+@click.option("--no-look", is_flag=True, help="Store the labels and print counts only.")
+@click.option("--forget-plan", is_flag=True, help="Go on without the plan; its looks stay counted.")
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), help="The plan's file.")
 @json_option
 @runs_dir_option
-def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str) -> None:
-    """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again."""
+def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:
+    """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again; under a plan: look."""
+    from pipeline.evaluation.plans.ledger import read_ledger, write_ledger
     from pipeline.report.table_text import print_table_estimates
 
     if not file.is_file():
         raise InputError(f"{file}: no such label sheet; auxeval labels export {source} {file} writes one")
+    path = ledger_file(source, runs_dir, given["plan_file"])
+    ledger = read_ledger(path)
+    if ledger is not None and ledger.promised is not None:
+        if not given["forget_plan"]:
+            options = {**given, "out": out, "as_json": as_json, "runs_dir": runs_dir}
+            import_under_plan(source, file, path, ledger, options)
+            return
+        write_ledger(path, ledger.forgotten())
     if Path(source).is_file():
         from pipeline.evaluation.evaluate import evaluate
         from pipeline.evaluation.label_tables import import_table_labels
@@ -104,6 +118,11 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
         print_table_estimates(console(), estimates, title=Path(source).name)
     if out is not None:
         click.echo(f"wrote {out}; to estimate it again: {estimate_command(out, labeled.roles)}", err=True)
+
+
+command.add_command(plan)
+command.add_command(next_)
+command.add_command(status)
 
 
 def _run(source: str, given: dict[str, Any]) -> RunDirectory:

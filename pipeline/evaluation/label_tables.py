@@ -31,7 +31,7 @@ from pipeline.tables.labels import (
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["INCLUSION", "LabeledTable", "export_table_labels", "import_table_labels"]
+__all__ = ["INCLUSION", "LabeledTable", "export_table_labels", "import_table_labels", "read_labels_table"]
 
 STAGE, STRATUM = "label_round", "label_stratum"
 """The columns of a labeled table that say in which round each label was drawn, and from which stratum."""
@@ -75,7 +75,7 @@ def export_table_labels(
         InputError: unreadable table, too few rows or labels, the sheet exists.
     """
     shown = [name for name in (question, answer) if name is not None]
-    table = _read(path, roles, shown)
+    table = read_labels_table(path, roles, shown)
     keys = row_keys(table, roles)
     groups = _groups(table, roles)
     pilots = [_pilot(table, roles, rows) for rows in groups]
@@ -100,7 +100,7 @@ def export_table_labels(
     return design
 
 
-def _read(path: Path, roles: ColumnRoles, more: Sequence[str] = ()) -> UserTable:
+def read_labels_table(path: Path, roles: ColumnRoles, more: Sequence[str] = ()) -> UserTable:
     """The columns in use; a gold column that the table does not have yet is a new, empty one."""
     names = [*roles.columns(), *more]
     if roles.gold in inspect_source(path).columns:
@@ -232,7 +232,7 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
     if not design.roles:
         raise InputError(f"{sheet} was drawn from the run {design.source!r}; give that run")
     roles = ColumnRoles.from_dict(design.roles)
-    table = _read(path, roles)
+    table = read_labels_table(path, roles)
     keys = row_keys(table, roles)
     if tuple(keys) != design.ids:
         raise InputError(

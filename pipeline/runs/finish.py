@@ -23,7 +23,7 @@ from pipeline.tables.schemas import signals_table
 from pipeline.tables.signals import assemble_signals
 from pipeline.tables.store import write_frame
 
-__all__ = ["finish_run", "make_report"]
+__all__ = ["assemble_run", "finish_run", "make_report"]
 
 
 def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> EstimateSet:
@@ -32,23 +32,8 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     Raises:
         InputError: nothing can be estimated from these tables.
     """
-    apply_stored_labels(directory, config, manifest)
-    apply_stored_audit(directory)
+    table = assemble_run(directory, config, manifest)
     tables = RunTables(directory.tables)
-    frame, schema = assemble_signals(
-        tables.items,
-        tables.responses,
-        tables.preferences,
-        tables.scores,
-        targets=config.roles.targets,
-        cast=run_cast(config),
-        own=tables.own,
-        missing_reply=config.missing_reply,
-        kind=manifest.values["benchmark"]["profile_kind"],
-    )
-    write_frame(directory.tables, schema, frame)
-    table = exported(config, RunTables(directory.tables))
-    write_frame(directory.tables, signals_table(table.frame), table.frame, metadata=table.metadata())
     estimates = estimate_run(config, tables, table)
     unread = unread_answers(config, tables)
     left_out = rows_left_out(manifest.values["benchmark"].get("left_out"))
@@ -66,6 +51,28 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     make_report(directory, state="done")  # which is what the manifest says as soon as the report is there
     manifest.finish("done", unread={name: entry.to_dict() for name, entry in unread.items()})
     return estimates
+
+
+def assemble_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> Exported:
+    """Grade with the labels that came later and write the table that everything is estimated from."""
+    apply_stored_labels(directory, config, manifest)
+    apply_stored_audit(directory)
+    tables = RunTables(directory.tables)
+    frame, schema = assemble_signals(
+        tables.items,
+        tables.responses,
+        tables.preferences,
+        tables.scores,
+        targets=config.roles.targets,
+        cast=run_cast(config),
+        own=tables.own,
+        missing_reply=config.missing_reply,
+        kind=manifest.values["benchmark"]["profile_kind"],
+    )
+    write_frame(directory.tables, schema, frame)
+    table = exported(config, RunTables(directory.tables))
+    write_frame(directory.tables, signals_table(table.frame), table.frame, metadata=table.metadata())
+    return table
 
 
 def run_cast(config: RunConfig) -> Cast:

@@ -26,6 +26,7 @@ from pipeline.tables.labels import (
     read_design,
     read_label_sheet,
     write_label_sheet,
+    write_plan_design,
 )
 from pipeline.tables.schemas import TABLES, items_schema
 from pipeline.tables.store import read_table, write_frame
@@ -36,8 +37,10 @@ __all__ = [
     "export_run_labels",
     "import_run_labels",
     "item_of",
+    "plan_sheet",
     "run_grader",
     "stored_labels",
+    "taken_labels",
 ]
 
 SCHEMA = 1
@@ -103,9 +106,60 @@ def export_run_labels(
     answers = _answers(directory, config)
     by_id = {row["item_id"]: row for row in items.iter_rows(named=True)}
     rows = [SheetRow(item, _question(by_id[item]), answers.get(item, "")) for item in design.drawn]
-    said = "gold: the right answer" + (" (its letter)" if _is_choice(directory) else "") + "; leave empty if unsure"
-    write_label_sheet(sheet, rows, design, said)
+    write_label_sheet(sheet, rows, design, _asked(directory))
     return design
+
+
+def plan_sheet(directory: RunDirectory, sheet: Path, items: Sequence[str], plan: str) -> int:
+    """Write the sheet of a plan: these items, in order, asking for their right answers; how many.
+
+    Raises:
+        InputError: the sheet exists or cannot be written.
+    """
+    config = load_config(directory.config_file)
+    by_id = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
+    answers = _answers(directory, config)
+    rows = [SheetRow(item, _question(by_id[item]), answers.get(item, "")) for item in items]
+    write_label_sheet(sheet, rows, _plan_design(directory, items), _asked(directory))
+    write_plan_design(sheet, plan, items)
+    return len(rows)
+
+
+def _plan_design(directory: RunDirectory, items: Sequence[str]) -> LabelDesign:
+    return LabelDesign(
+        "uniform", 0, directory.path.name, "answer", tuple(items), (0,) * len(items), (), tuple(items), (0,)
+    )
+
+
+def _asked(directory: RunDirectory) -> str:
+    return "gold: the right answer" + (" (its letter)" if _is_choice(directory) else "") + "; leave empty if unsure"
+
+
+def taken_labels(directory: RunDirectory, config: RunConfig, sheet: Path, items: Sequence[str]) -> None:
+    """Keep the right answers of a plan's sheet with the run and grade with them; nothing is estimated or reported.
+
+    Args:
+        directory, config: the run.
+        sheet: filled.
+        items: those that the plan has handed out.
+
+    Raises:
+        InputError: cells that cannot be used; ids or rows are named.
+    """
+    from pipeline.runs.finish import assemble_run
+
+    table = read_table(directory.tables, "items").sort("item_id")
+    filled = read_label_sheet(sheet, _plan_design(directory, items), allowed=_allowed(directory, table))
+    _check_gradable(directory, config, table, filled.gold)
+    before = stored_labels(directory.path)
+    document = {
+        "schema": SCHEMA,
+        "gold": {**before.gold, **filled.gold},
+        "inclusion": dict(before.inclusion),
+        "rounds": {},
+    }
+    write_atomically(directory.path / _FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    assemble_run(directory, config, Manifest(directory))
 
 
 def _question(row: Mapping[str, Any]) -> str:

@@ -21,9 +21,11 @@ __all__ = [
     "LabelDesign",
     "SheetRow",
     "design_path",
+    "inert_text",
     "read_label_sheet",
     "realised_inclusion",
     "write_label_sheet",
+    "write_plan_design",
 ]
 
 SCHEMA = 1
@@ -129,7 +131,14 @@ def write_label_sheet(
         raise InputError(f"{sheet} cannot be written: {error.strerror or error}") from error
 
 
+def write_plan_design(sheet: Path, plan: str, items: Sequence[str]) -> None:
+    """Say beside a sheet which plan it belongs to and which items it holds."""
+    design = {"schema": SCHEMA, "kind": "plan-sheet", "plan": plan, "items": list(items)}
+    design_path(sheet).write_text(json.dumps(design, ensure_ascii=True) + "\n", encoding="utf-8")
+
+
 def inert_text(text: str) -> str:
+    """Text that a spreadsheet does not run as a formula: an apostrophe goes before it."""
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return "'" + text if text.startswith(_FORMULA) else text
 

@@ -19,7 +19,7 @@ from pipeline.tables.compressed import open_bytes
 from pipeline.tables.json_records import json_rows, nested_field
 from pipeline.tables.table_source import TableSource, inspect_source
 
-__all__ = ["UserTable", "frame_table", "nearest_names", "read_user_table"]
+__all__ = ["UserTable", "frame_table", "nearest_names", "read_user_table", "whole_csv"]
 
 _TRANSCODE_LIMIT = 1 << 28
 _ROW = "\0row"
@@ -146,6 +146,12 @@ def _scan(source: TableSource, data: Any) -> tuple[pl.LazyFrame, list[str]]:
          raise_if_empty=False, low_memory=True, glob=False,
     )  # fmt: skip
     return lazy, lazy.collect_schema().names()
+
+
+def whole_csv(source: TableSource) -> pl.DataFrame:
+    """Every cell of a CSV file as the text that it is, under the names of its header."""
+    lazy, names = _scan(source, _csv_input(source)[0])
+    return lazy.collect().rename({old: new for old, new in zip(names, source.columns, strict=True) if old != new})
 
 
 def _blank_lines(source: TableSource) -> pl.Series:

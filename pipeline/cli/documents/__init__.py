@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from pipeline.cli.documents import care, gates, plans
+from pipeline.cli.documents import care, gates, looks, plans
 from pipeline.cli.documents.estimates import EstimatesDocument
 
 __all__ = ["DOCUMENTS", "document_schema"]
@@ -30,7 +30,10 @@ DOCUMENTS: Mapping[str, Any] = {
     "import": care.ImportDocument,
     "audit": care.AuditDocument,
     "labels export": care.LabelsExportDocument,
-    "labels import": EstimatesDocument,
+    "labels import": EstimatesDocument | looks.LabelPlanDocument,
+    "labels plan": looks.LabelPlanDocument,
+    "labels next": looks.LabelPlanDocument,
+    "labels status": looks.LabelPlanDocument,
     "export": care.ExportDocument,
     "cache stats": care.CacheStatsDocument,
     "cache verify": care.CacheVerifyDocument,
