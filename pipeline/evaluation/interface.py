@@ -19,6 +19,7 @@ from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.rehearsal import rehearse
 from pipeline.evaluation.table_pool import table_pool
+from pipeline.evaluation.votes import VoteColumns, estimate_votes
 from pipeline.tables.column_roles import GRADED, ColumnRoles, ProfileRole
 from pipeline.tables.shapes.read import read_shaped_table, shaped_columns
 from pipeline.tables.shapes.shape import ShapeOptions, TableShape, table_shape
@@ -57,6 +58,9 @@ def estimate(
     answer: str | None = None,
     grading: str = "exact",
     gold_answer: str | None = None,
+    pairwise: bool = False,
+    model_a: str = "model_a",
+    model_b: str = "model_b",
     **shape: Unpack[ShapeOptions],
 ) -> EstimateSet:
     """Estimates of a table's targets, gaps and decisions: ``auxeval estimate`` in Python.
@@ -78,6 +82,7 @@ def estimate(
         answer: column of the models' answers, whose agreement becomes signals.
         grading: how two answers are compared: exact, numeric, choice, math.
         gold_answer: column of right answers, which outcomes are graded by in the place of ``gold``.
+        pairwise, model_a, model_b: the rows are votes on pairs of models, and the columns of the two sides.
         shape: how a file is laid out (``wide``, ``rater``, ``map``, ``records``, …), as those options.
 
     Returns:
@@ -94,6 +99,13 @@ def estimate(
     roles = None
     layout = table_shape(shape)
     gold = "gold" if gold is None and "gold" in layout.wide else gold
+    if pairwise:
+        if gold is None:
+            raise InputError("--pairwise needs --gold COL: who won, by people's votes")
+        columns = VoteColumns(model_a, model_b, gold, _names(signals), id, cluster)
+        voted, _ = _shaped(table, ColumnRoles(gold, (*columns.signals, model_a, model_b), id, cluster=cluster), layout)
+        voted = voted if isinstance(voted, UserTable) else table_of(voted, columns.columns())
+        return estimate_votes(voted, columns, level=level or 0.95, seed=seed or 0)
     gold = GRADED if gold is None and gold_answer is not None else gold
     if gold is not None:
         roles = ColumnRoles(

@@ -186,6 +186,8 @@ def _stray_message(table: UserTable, name: str, role: str, stray: list[int], fil
     if len(stray) > 0.5 * filled:
         if "gold" in role:
             mend = "it must hold how good each answer is as a number (1 correct, 0 wrong), not the answer itself"
+            if {"model_a", "model_b"} <= set(table.source.columns):
+                mend = "votes on pairs of models: add --pairwise"
         else:
             mend = "a signal must be a number; groups belong in --profile"
         return f"{role} {name!r} holds text: {cells}; {mend}"

@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
+import pipeline
 from pipeline.cli import main
 from pipeline.estimators.pairwise import bradley_terry, check_votes, win_rate
 
@@ -137,3 +138,20 @@ def test_a_word_that_names_no_side_is_one_line(tmp_path: Path, capsys: pytest.Ca
         main(["estimate", str(path), "--pairwise", "--gold", "human"])
     assert caught.value.code == 2
     assert "'better' in row 2 (line 3), which names no side" in capsys.readouterr().err
+
+
+def test_votes_without_pairwise_are_told_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("model_a,model_b,human,s\n" + "x,y,A,1\nx,y,B,0\nx,y,A,1\n" * 4)
+    with pytest.raises(SystemExit) as caught:
+        main(["estimate", str(path), "--gold", "human", "--signals", "s"])
+    assert caught.value.code == 2
+    assert "votes on pairs of models: add --pairwise" in capsys.readouterr().err
+
+
+def test_votes_from_python_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, votes, _ = world(np.random.default_rng(8), 120, 120)
+    frame = pl.DataFrame({"model_a": [f"m{k}" for k in first], "model_b": [f"m{k}" for k in second], "human": votes})
+    frame.write_csv(tmp_path / "votes.csv")
+    given = pipeline.estimate(frame, gold="human", pairwise=True)
+    assert given.to_dict()["targets"] == estimate(tmp_path / "votes.csv", capsys)["targets"]
