@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.models.identity import canonical_json, request_key
+from pipeline.models.identity import canonical_json, earlier_keys, request_key
 from pipeline.models.types import Reply, Request, Usage
 
 __all__ = ["ENTRY_SCHEMA", "DamagedEntry", "Entry", "decode", "encode", "entry_from_json", "entry_to_json"]
@@ -114,14 +114,14 @@ def entry_from_json(data: Any, *, check_key: bool = False) -> Entry:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise DamagedEntry(f"not an entry: {type(error).__name__}: {error}") from None
-    if check_key and _key_of(request) != entry.key:
+    if check_key and entry.key not in _keys_of(request):
         raise DamagedEntry("the key does not belong to the request")
     return entry
 
 
-def _key_of(request: Request) -> str:
+def _keys_of(request: Request) -> tuple[str, ...]:
     try:
-        return request_key(request)
+        return (request_key(request), *earlier_keys(request))
     except (TypeError, ValueError) as error:
         raise DamagedEntry(f"the request has no key: {error}") from None
 

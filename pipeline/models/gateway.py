@@ -17,7 +17,7 @@ from pipeline.models.cache import CacheWriteError, ReplyCache
 from pipeline.models.embeddings import embedding_message, read_vector
 from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight, Flights, GatewayStatus
-from pipeline.models.identity import canonical_json, request_key, sendable_messages
+from pipeline.models.identity import canonical_json, earlier_keys, request_key, sendable_messages
 from pipeline.models.journal import Journal
 from pipeline.models.leases import HEARTBEAT_S
 from pipeline.models.ledger import Ledger
@@ -223,7 +223,7 @@ class Gateway:
             request = Request(live.spec.model, live.endpoint, sendable, sent, draw)
             key = request_key(request)
             # A reply that is stored while its call is still in the air is that call's: its record comes first.
-            entry = None if key in self._flights else self._cache.get(key)
+            entry = None if key in self._flights else self._stored(request, key)
             if entry is not None:
                 live.negotiation.succeeded(sent)
                 return self._from_cache(live, entry, label)
@@ -256,6 +256,13 @@ class Gateway:
                 for outcome in await asyncio.gather(*asked)
             ]
         return tuple(vectors)
+
+    def _stored(self, request: Request, key: str) -> Entry | None:
+        """The entry in the cache, also under the key of an older version."""
+        own = self._cache.get(key)
+        if own is not None:
+            return own
+        return next((entry for each in earlier_keys(request) if (entry := self._cache.get(each)) is not None), None)
 
     async def _fly(self, live: LiveModel, request: Request, key: str, label: CallLabel) -> Outcome | None:
         """The outcome of a live call, shared with identical ones; None: ask again in the form now known to work."""

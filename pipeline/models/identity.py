@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pipeline.credentials import names_a_credential
 from pipeline.models.types import Message, Request
 
-__all__ = ["IDENTITY_SCHEMA", "canonical_json", "public_endpoint", "request_key", "sendable_messages"]
+__all__ = ["IDENTITY_SCHEMA", "canonical_json", "earlier_keys", "public_endpoint", "request_key", "sendable_messages"]
 
 IDENTITY_SCHEMA = 1
 """Raised when the canonical form changes, so that old entries are misses and never mistaken for new ones."""
 
+_SAMPLING = ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -50,18 +51,45 @@ def public_endpoint(url: str | None) -> str | None:
 def request_key(request: Request) -> str:
     """The identity of a request: 64 hex digits.
 
-    Hashes schema number, model, endpoint, messages, every parameter that is sent, and the draw. Not in it: API key,
-    timeouts, retries, concurrency, item, run, time.
+    Hashes schema number, model, endpoint, messages, every parameter that is sent, and the draw; numbers by value
+    (1 = 1.0, 0 = -0.0). Not in it: API key, timeouts, retries, concurrency, item, run, time.
     """
+    return _key(request, _by_value(dict(request.params)))
+
+
+def earlier_keys(request: Request) -> tuple[str, ...]:
+    """Keys under which caches of older versions, which told 1 from 1.0, may hold a reply to the request."""
+    params = dict(request.params)
+    floats = {name: float(value) if _is_sampling(name, value) else value for name, value in params.items()}
+    keys = dict.fromkeys((_key(request, params), _key(request, floats)))
+    return tuple(key for key in keys if key != request_key(request))
+
+
+def _key(request: Request, params: Any) -> str:
     identity = {
         "schema": IDENTITY_SCHEMA,
         "model": request.model,
         "endpoint": request.endpoint,
         "messages": [dict(message) for message in request.messages],
-        "params": dict(request.params),
+        "params": params,
         "draw": request.draw,
     }
     return hashlib.sha256(canonical_json(identity).encode("ascii")).hexdigest()
+
+
+def _is_sampling(name: str, value: Any) -> bool:
+    return name in _SAMPLING and isinstance(value, int) and not isinstance(value, bool)
+
+
+def _by_value(value: Any) -> Any:
+    """JSON values with every whole number as an integer."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _by_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_by_value(part) for part in value]
+    return value
 
 
 def sendable_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
