@@ -27,6 +27,10 @@ RESERVED_PAIRS = frozenset({"chains"})
 """What the preferences table calls comparisons of chains: no anchor can have such a name."""
 
 
+_LEVELS = {"weak": 0, "medium": 1, "strong": 2}
+"""The paper's anchors, which stand first."""
+
+
 class RolesConfig(Section):
     """Which model plays which part; each is a name under ``models`` or a bare model string."""
 
@@ -68,7 +72,8 @@ class RolesConfig(Section):
         taken = sorted(RESERVED_PAIRS & set(value))
         if taken:
             raise ValueError(f"{taken[0]!r} is the name of another comparison; give the anchor another name")
-        return value
+        # The order of a mapping is not in the hash of a configuration; so it must not be in the tables either.
+        return dict(sorted(value.items(), key=lambda entry: (_LEVELS.get(entry[0], len(_LEVELS)), entry[0])))
 
     @field_validator("auxiliary")
     @classmethod

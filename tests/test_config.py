@@ -176,3 +176,13 @@ def test_every_key_has_a_sentence() -> None:
     }
     assert len(keys) > 60
     assert not [key for key, entry in keys.items() if not entry.get("description")]
+
+
+def test_the_order_in_which_anchors_are_written_changes_nothing() -> None:
+    names = {"strong": "x/s", "zebra": "x/z", "weak": "x/w", "ape": "x/a"}
+    one, two = (
+        parse_config({"models": BASE["models"], "roles": {"targets": ["t"], "anchors": dict(order)}})
+        for order in (names.items(), reversed(names.items()))
+    )
+    assert list(one.roles.anchors) == list(two.roles.anchors) == ["weak", "strong", "ape", "zebra"]
+    assert one.digest() == two.digest()
