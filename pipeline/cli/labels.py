@@ -110,6 +110,16 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
         if out is not None:
             raise InputError("--out is for tables; a run keeps its labels itself")
         estimates, notes = import_run_labels(_run(source, {"runs_dir": runs_dir}), file)
+    if Path(source).is_file():
+        from pipeline.evaluation.plans.session import counted_look
+        from pipeline.evaluation.plans.words import looks_without_plan
+
+        pools = labeled.inputs.targets
+        counted = counted_look(read_ledger(path), max(target.n for target in pools))
+        write_ledger(path, counted)
+        sizes = [look.n for look in counted.looks]
+        said = looks_without_plan(sizes, max(target.size for target in pools), "population")
+        notes = (*notes, *([said] if said else []))
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if as_json:

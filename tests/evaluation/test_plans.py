@@ -202,3 +202,27 @@ def test_the_best_of_two_is_found(world, capsys):
         if "You can stop" in out:
             break
     assert out.splitlines()[-1].startswith("new is best: decided at look ")
+
+
+def test_looks_without_a_plan_are_counted_and_their_cost_is_said(world, capsys):
+    table, truth = world
+    for number, expected in ((1, ""), (2, "2 looks (30, 60 labels): both intervals are right together in 9")):
+        sheet = table.with_name(f"free{number}.csv")
+        assert call(capsys, "export", str(table), str(sheet), "-n", "60", *COLUMNS)[0] == 0
+        with sheet.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            item, model = row["id"].rstrip("]").split(" [")
+            row["gold"] = truth[item, model]
+        with sheet.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        code, _, err = call(capsys, "import", str(table), str(sheet), "--out", str(table))
+        assert code == 0, err
+        assert ("looks (" in err) == bool(expected)
+        assert expected in err
+    ledger = read_ledger(table.with_name("answers.csv.plan.json"))
+    assert ledger is not None
+    assert ledger.kind == "looks"
+    assert [look.n for look in ledger.looks] == [30, 60]

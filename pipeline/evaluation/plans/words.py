@@ -249,5 +249,5 @@ def looks_without_plan(sizes: Sequence[int], items: int, target: str) -> str:
     which = "both intervals are" if len(sizes) == 2 else f"all {len(sizes)} intervals are"
     return (
         f"{len(sizes)} looks ({', '.join(map(str, sizes))} labels): {which} right together in {100 * level:.0f} of 100 "
-        "studies. Decisions below use an interval that holds however often you look. Next time: auxeval labels plan."
+        "studies. Next time: auxeval labels plan."
     )
