@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, FittedGap, ModelLabels, Profile, all_gaps, gap_of
 from pipeline.evaluation import profiles
-from pipeline.evaluation.options import Options, generator
+from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.signal_checks import Notice
 
@@ -106,7 +106,7 @@ def pairs(pool: Pool, options: Options, notices: list[Notice]) -> Iterator[Pair]
     together = [pair for pair in wanted if pair not in apart]
     if together:
         fits = all_gaps(
-            {target.name: _labels_of(target) for target in targets}, target=options.target, adapt="curved",
+            {target.name: _labels_of(target) for target in targets}, target=options.target, adapt=RULE,
             pairs=[(a.name, b.name) for a, b in together],
         )  # fmt: skip
         for (a, b), (_, _, fit) in zip(together, fits, strict=True):
@@ -121,7 +121,7 @@ def _labels_of(target: TargetPool) -> ModelLabels:
 
 def joined(a: TargetPool, b: TargetPool, options: Options) -> Pair:
     """Two targets as a pair by themselves."""
-    return _cut(a, b, gap_of(_labels_of(a), _labels_of(b), target=options.target, adapt="curved"), options)
+    return _cut(a, b, gap_of(_labels_of(a), _labels_of(b), target=options.target, adapt=RULE), options)
 
 
 def _cut(a: TargetPool, b: TargetPool, fit: FittedGap, options: Options) -> Pair:
@@ -175,7 +175,7 @@ def along(pool: Pool, pair: Pair, options: Options) -> Profile:
         left = right = np.zeros((len(rows), 1))
     profile = lace_gap(
         placed.z, pair.first.y[rows], pair.second.y[rows], left[rows], right[rows], labeled=pair.both[rows],
-        pairwise=alone[rows] if alone.shape[1] else None, locality=placed.locality, adapt="curved",
+        pairwise=alone[rows] if alone.shape[1] else None, locality=placed.locality, adapt=RULE,
         level=options.level, target=options.target, inclusion_probabilities=None if chances is None else chances[rows],
         clusters=None if pair.first.clusters is None else pair.first.clusters[rows],
     )  # fmt: skip

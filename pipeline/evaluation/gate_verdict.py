@@ -27,6 +27,7 @@ from pipeline.evaluation.gate import (
     verdict_of,
 )
 from pipeline.evaluation.gate_versions import Version
+from pipeline.evaluation.options import RULE
 
 __all__ = ["GateReport", "GateRow", "base_noise", "judge_candidate"]
 
@@ -248,7 +249,7 @@ def _gap(first: Version, second: Version, name: str, rows: NDArray[np.intp], not
     if not known.all() and signals.shape[1]:
         difference = np.where(known, _epoch_means(b) - _epoch_means(a), np.nan)
         filled, _ = fill_missing_signals(signals)
-        fit = fit_gap(difference, filled, labeled=known, clusters=clusters, target="population", rng=0)
+        fit = fit_gap(difference, filled, labeled=known, clusters=clusters, target="population", adapt=RULE, rng=0)
         influence[rows[known]] = fit.influence
         notes.append(f"{name}: {n} of {len(rows)} items have a score on both sides; signals stand in for the others")
         return _Gap(name, fit.value, math.sqrt(fit.variance), fit.df, influence, n, epochs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, labels_mean, lace_mean
-from pipeline.evaluation.options import Options, generator
+from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.user_table import nearest_names
 
@@ -58,7 +58,7 @@ def repeated(pool: Pool, target: TargetPool, options: Options) -> Estimate:
 def lace(pool: Pool, target: TargetPool, options: Options) -> Estimate:
     """The adaptive LACE mean, curves among its candidates; of 0/1 outcomes with a learner, folds fixed by the data."""
     estimate = lace_mean(
-        target.y, target.filled()[0], labeled=target.labeled, adapt="curved",
+        target.y, target.filled()[0], labeled=target.labeled, adapt=RULE,
         learner="logistic" if target.binary else None, clusters=target.clusters, level=options.level,
         target=options.target, worth_range=len(pool.targets) <= RANGED_TARGETS, **target.design,
     )  # fmt: skip

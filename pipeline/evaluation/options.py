@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["DEFAULT_GROUPS", "Options", "generator"]
+__all__ = ["DEFAULT_GROUPS", "RULE", "Options", "generator"]
 
 DEFAULT_GROUPS = ("naive", "repeated_decoding", "lace", "lace_profile", "lace_deployment", "one_step", "gaps")
 """What is estimated where nobody chose: of it, what the data allow."""
+RULE: Literal["curved"] = "curved"
+"""The averaging rule of means and gaps, everywhere: a plan, a gate and a run say the same number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
 from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.options import RULE
 from pipeline.evaluation.pool import Pool, TargetPool
 
 __all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target", "rehearsed_of"]
@@ -107,9 +108,9 @@ def rehearse_target(
         for _ in range(reps):
             visible = _visible(len(y), budget, clusters, rng)
             options: dict[str, Any] = {"labeled": visible, "clusters": clusters, "level": level, "learner": "logistic"}
-            runs[_PLAIN].append(lace_mean(y, np.empty((len(y), 0)), adapt="curved", **options))
+            runs[_PLAIN].append(lace_mean(y, np.empty((len(y), 0)), adapt=RULE, **options))
             if signals.shape[1]:
-                runs[_LACE].append(lace_mean(y, signals, adapt="curved", **options))
+                runs[_LACE].append(lace_mean(y, signals, adapt=RULE, **options))
         rows.extend(_summaries(target.name, budget, runs, float(y.mean()), len(y)))
     return rows
 

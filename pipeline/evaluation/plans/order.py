@@ -19,7 +19,7 @@ from pipeline.evaluation.plans.ledger import Ledger, Sheet
 __all__ = ["NextSheet", "check_order", "items_digest", "next_sheet", "order_of", "sampling_of", "skipped_items"]
 
 LEAST_PILOT, STRATA, LEAST_GAIN = 30, 5, 1.06
-"""Labels, strata and predicted gain from which a sheet is drawn by strata (measured: docs/studies/looks-gaps.txt)."""
+"""Labels, strata and predicted gain from which a sheet is drawn by strata."""
 
 
 def order_of(ids: Iterable[str], seed: int) -> list[str]:

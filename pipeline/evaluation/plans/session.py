@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pipeline.errors import InputError
-from pipeline.evaluation.options import Options
+from pipeline.evaluation.options import RULE, Options
 from pipeline.evaluation.plans.forecast import GUESS, Expectation, expectation, largest_n
 from pipeline.evaluation.plans.ledger import Goal, Ledger, Look, Promise, now
 from pipeline.evaluation.plans.looking import label_digests, looked
@@ -25,10 +25,8 @@ from pipeline.evaluation.plans.statistics import statistics_of
 from pipeline.evaluation.plans.table_plans import pilots_of, planned_pool
 from pipeline.evaluation.pool import Pool
 
-__all__ = ["RULE", "Declaration", "PlanSource", "Wish", "declare", "first_looks", "hand_out", "take_in"]
+__all__ = ["Declaration", "PlanSource", "Wish", "declare", "first_looks", "hand_out", "take_in"]
 
-RULE = "average"
-"""The rule by which the product estimates means and gaps; a plan is about one rule."""
 FIRST, LEAST_FIRST, SHEETS = 20, 15, 8
 
 
