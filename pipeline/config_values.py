@@ -138,10 +138,44 @@ _Loader.add_implicit_resolver(
 )
 
 
+_MOST_VALUES = 1_000_000
+
+
 def read_yaml(text: str) -> Any:
     """The document as plain values.
 
     Raises:
-        yaml.YAMLError: it is not YAML, or gives a key twice.
+        yaml.YAMLError: it is not YAML, gives a key twice, is nested too deep, or unfolds to a million values.
     """
-    return yaml.load(text, Loader=_Loader)
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _unfolded(node, {}) > _MOST_VALUES:
+            raise yaml.constructor.ConstructorError(None, None, "its aliases unfold to more than a million values")
+        return loader.construct_document(node)
+    except RecursionError:
+        raise yaml.constructor.ConstructorError(None, None, "nested too deep") from None
+    except ValueError as error:  # a whole number of thousands of digits, a date that is none
+        raise yaml.constructor.ConstructorError(None, None, f"a value cannot be read: {str(error)[:80]}") from None
+    finally:
+        loader.dispose()
+
+
+def _unfolded(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many values a node stands for once its aliases are written out: nine lines of nine stand for 9⁹."""
+    size = sizes.get(id(node))
+    if size is not None:
+        return size
+    sizes[id(node)] = _MOST_VALUES + 1  # met again within itself: without end
+    children: list[yaml.Node] = []
+    if isinstance(node, yaml.MappingNode):
+        children = [child for pair in node.value for child in pair]
+    elif isinstance(node, yaml.SequenceNode):
+        children = node.value
+    size = 1
+    for child in children:
+        size = min(size + _unfolded(child, sizes), _MOST_VALUES + 1)
+    sizes[id(node)] = size
+    return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -114,7 +115,26 @@ def _fail(message: str, code: int) -> int:
 
 def main(argv: list[str] | None = None) -> None:
     """Entry point: runs one command and exits with 0, 1 (internal error), 2 (bad input) or 3 (stopped, resumable)."""
-    sys.exit(_run(argv))
+    _ready_streams()
+    code = _run(argv)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        code = _fail(f"the output could not be written: {error.strerror}", 2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def _ready_streams() -> None:
+    """Streams that take every text: a closed one becomes the null device, ASCII escapes what it cannot say."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(argv: list[str] | None) -> int:
@@ -147,7 +167,13 @@ def _run(argv: list[str] | None) -> int:
         # The reader of our output has gone: nothing to say, and nothing to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError:
+        return _fail("out of memory; close what else runs or raise the limit (ulimit -v), then resume the run", 2)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return _fail("too many open files for the limit of this shell; raise it (ulimit -n 1024)", 2)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            return _fail(f"the disk is full{f' ({error.filename})' if error.filename else ''}; free space", 2)
         if isinstance(error, OSError) and error.filename is not None:  # a path of the user's that cannot be used
             return _fail(f"{error.filename}: {error.strerror}", 2)
         logging.getLogger(__name__).debug("internal error", exc_info=True)

@@ -334,7 +334,10 @@ def _disk_full_can_be_resumed(directory: RunDirectory) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def _interruptible(gateway: Gateway, drain_s: float) -> AsyncIterator[None]:
-    """The first Ctrl-C or SIGTERM stops asking and lets calls in flight land; the second ends at once."""
+    """The first Ctrl-C, SIGTERM or SIGHUP stops asking and lets calls in flight land; the second ends at once.
+
+    A SIGHUP that ``nohup`` has ignored stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -349,15 +352,20 @@ async def _interruptible(gateway: Gateway, drain_s: float) -> AsyncIterator[None
             return
         import sys
 
-        print(
-            f"auxeval: {name}: no new calls; waiting up to {drain_s:g} s for those in flight (again to stop at once)",
-            file=sys.stderr,
-            flush=True,
-        )
+        with contextlib.suppress(OSError):  # after a hang-up there is no terminal to tell
+            print(
+                f"auxeval: {name}: no new calls; waiting up to {drain_s:g} s for those in flight (again to stop at"
+                " once)",
+                file=sys.stderr,
+                flush=True,
+            )
         gateway.stop(f"stopped by {name}", "interrupted")
         pending.append(asyncio.ensure_future(gateway.drain(drain_s)))
 
-    handled = [number for number in (signal.SIGINT, signal.SIGTERM) if _handles(loop, number, interrupt)]
+    wanted = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        wanted.append(signal.SIGHUP)
+    handled = [number for number in wanted if _handles(loop, number, interrupt)]
     try:
         yield
     except asyncio.CancelledError:
