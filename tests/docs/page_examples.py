@@ -20,6 +20,8 @@ NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 _FENCE = re.compile(r"```(\w*)$")
 
 MASKS: tuple[tuple[str, str], ...] = (
+    (r"\$\d+\.\d+ spent, the next call may cost \$\d+\.\d+", "SPENT"),  # by which calls happened to be in flight
+    (r'"peak_in_flight": \d+', "IN FLIGHT"),
     (r"\b20\d{6}(?=-[A-Za-z0-9._-]+-[0-9a-f]{6}\b)", "DATE"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "DATE AND TIME"),
     (r"(answered in) \d+\.\d s", r"\1 TIME"),
