@@ -20,6 +20,7 @@ from pipeline.runs.voices import run_free_columns
 from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 from pipeline.tables.schemas import signal_columns
 from pipeline.tables.signal_checks import Notice
+from pipeline.tables.signals import counted_phi
 from pipeline.tables.user_table import UserTable, frame_table
 
 __all__ = ["Exported", "by_criterion", "exported", "run_pool", "tau_matrix"]
@@ -223,13 +224,12 @@ def _with_repeats(config: RunConfig, tables: RunTables, frame: pl.DataFrame) -> 
     """φ of every answer to the labeled items; a missing reply counts as ``missing_reply`` says."""
     if "repeated_decoding" not in config.estimate:
         return frame, ()
-    missing = 0.0 if config.missing_reply == "wrong" else np.nan
     repeats = {}
     for target in config.roles.targets:
         own = frame.filter(pl.col("target") == target)
         rows = {item: row for row, item in enumerate(own["item_id"].to_list())}
-        answers = _answers(tables, target)
-        matrix = np.full((own.height, max(answers["draw"].to_list(), default=0) + 1), missing)
+        answers = _answers(tables, target).with_columns(counted_phi(config.missing_reply).alias("phi"))
+        matrix = np.full((own.height, max(answers["draw"].to_list(), default=0) + 1), np.nan)
         for item, draw, phi in answers.select("item_id", "draw", "phi").iter_rows():
             if phi is not None and item in rows:
                 matrix[rows[item], draw] = phi
@@ -243,7 +243,7 @@ def _with_truth(config: RunConfig, tables: RunTables, frame: pl.DataFrame) -> tu
     if tables.items["gold"].is_null().any():
         return frame, None
     answers = tables.responses.filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
-    phi = pl.col("phi").fill_null(0.0) if config.missing_reply == "wrong" else pl.col("phi")
-    known = answers.select("item_id", pl.col("model").alias("target"), phi.alias("outcome"))
+    outcome = counted_phi(config.missing_reply).alias("outcome")
+    known = answers.select("item_id", pl.col("model").alias("target"), outcome)
     joined = frame.join(known, on=["item_id", "target"], how="left", maintain_order="left")
     return joined, "outcome" if joined["outcome"].is_not_null().any() else None

@@ -71,6 +71,14 @@ def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]
         answers = tables.responses.filter(
             (pl.col("model") == target) & (pl.col("stage") == "answer") & (pl.col("draw") == 0)
         ).join(labeled, on="item_id", how="semi")
+        failed = answers.filter(pl.col("phi_reason") == "failed").height
+        if failed:
+            text = (
+                f"{target}: the calls of {failed} of {answers.height} labeled items failed; they are left out, since a"
+                " server that is down says nothing of a model (auxeval resume asks again)"
+            )
+            warnings.append(Warned("failed_labeled", text))
+        answers = answers.filter(pl.col("phi_reason").is_null() | (pl.col("phi_reason") != "failed"))
         missing = answers["phi"].null_count()
         if not missing:
             continue

@@ -11,7 +11,7 @@ from pipeline.benchmark.given import DIRECT
 from pipeline.tables.cast import PAPER_CAST, Cast
 from pipeline.tables.schemas import ProfileKind, TableSchema, signals_schema
 
-__all__ = ["MISSING_SHARE", "assemble_signals"]
+__all__ = ["MISSING_SHARE", "assemble_signals", "counted_phi"]
 
 MISSING_SHARE = 0.01
 """A signal gets a missing-reply indicator where it is null for at least this share of a target's items."""
@@ -93,12 +93,20 @@ def _own_signals(own: pl.DataFrame, targets: Sequence[str]) -> pl.DataFrame:
     return rows.pivot(on="signal", index=_ITEM, values="value")
 
 
+def counted_phi(missing_reply: Literal["wrong", "exclude"]) -> pl.Expr:
+    """φ as it counts: an answer that was refused, cut off or cannot be read is wrong, or left out, as asked.
+
+    A call that failed says nothing of the model and is always left out: a target whose server was down had 0 %.
+    """
+    answered = pl.col("phi_reason").is_null() | (pl.col("phi_reason") != "failed")
+    wrong = pl.col("phi").is_null() & answered & (missing_reply == "wrong")
+    return pl.when(wrong).then(0.0).otherwise(pl.col("phi"))
+
+
 def _outcomes(responses: pl.DataFrame, missing_reply: Literal["wrong", "exclude"], rated: bool) -> pl.DataFrame:
     """φ of each target's first answer, its confidence, and whether a reply is there at all."""
     answers = responses.filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
-    phi = pl.col("phi")
-    if missing_reply == "wrong" and not rated:  # what nobody has rated is not wrong
-        phi = phi.fill_null(0.0)
+    phi = pl.col("phi") if rated else counted_phi(missing_reply)  # what nobody has rated is not wrong
     return answers.select("item_id", pl.col("model").alias("target"), phi.alias("phi"), "confidence")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import time
@@ -222,26 +221,3 @@ async def test_a_reservation_is_on_disk_before_its_attempt_leaves_and_stays_wher
         forgiven = ledger.forgive()
         assert forgiven.possible_usd == 0.5
         assert spent_by(tmp_path, "r") == Spent(1, 30, 0.1)
-
-
-def test_the_ledger_costs_little(tmp_path: Path) -> None:
-    """A tenth of a millisecond of CPU a call is its goal; twice that is a defect on any machine."""
-
-    async def main() -> float:
-        with ReplyCache(tmp_path) as cache:
-            ledger, journal = Ledger(cache, "r"), Journal(cache)
-
-            async def call(k: int) -> None:
-                attempt = ledger.attempt(Cost(100, 0.5), 40)
-                await journal.do(lambda sql: ledger.open(sql, attempt, f"{k:064x}", "m", Budget()))
-                await journal.do(lambda sql: ledger.settle(sql, attempt, f"{k:064x}", Cost(30, 0.1), Usage(10, 20)))
-
-            await asyncio.gather(*[call(k) for k in range(64)])
-            began = time.process_time()
-            for start_at in range(64, 2112, 128):
-                await asyncio.gather(*[call(k) for k in range(start_at, start_at + 128)])
-            seconds = (time.process_time() - began) / 2048
-            await journal.close()
-            return seconds
-
-    assert asyncio.run(main()) < 2e-4

@@ -280,7 +280,7 @@ async def test_status_says_why_calls_wait(open_desk: Open, server: FaultServer) 
         await asyncio.sleep(0.2)
         status = desk.gateway.status()
         assert (status.retrying, dict(status.reasons)) == (1, {"rate_limited 429": 1})
-        assert 0 < status.paused_s["m"] <= 0.5
+        assert status.paused_s["m"] > 0
         await task
 
 

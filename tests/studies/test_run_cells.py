@@ -14,6 +14,7 @@ from pipeline.errors import DataError
 from pipeline.studies.lace_real import study
 from pipeline.studies.registry import StudyOptions
 from pipeline.studies.run_cells import run_cells
+from pipeline.tables.schemas import signal_columns
 
 CONFIG = {
     "name": "small",
@@ -55,7 +56,7 @@ def test_two_runs_are_two_tables(run: Path, tmp_path: Path) -> None:
     ("table", "column", "message"),
     [
         ("signals", "profile", "the run has no profile axis"),
-        ("signals", "judge pair_weak confidence disagreement", "the run has no signals; add roles.judge"),
+        ("signals", "*", "the run has no signals; add roles.judge"),
         ("responses", "phi", "of 60 items of a have no graded answer"),
     ],
 )
@@ -64,6 +65,7 @@ def test_a_run_that_lacks_something_says_what(run: Path, tmp_path: Path, table: 
     shutil.copytree(run, copied)
     file = copied / "tables" / f"{table}.parquet"
     frame = pl.read_parquet(file)
-    frame.with_columns(pl.lit(None, dtype=frame[name].dtype).alias(name) for name in column.split()).write_parquet(file)
+    names = signal_columns(frame.columns) if column == "*" else [column]
+    frame.with_columns(pl.lit(None, dtype=frame[name].dtype).alias(name) for name in names).write_parquet(file)
     with pytest.raises(DataError, match=message):
         run_cells(copied)

@@ -145,3 +145,20 @@ def test_a_panel_has_its_mean_and_each_judge_and_pairs_over_all_judges() -> None
     )[0].row(0, named=True)  # fmt: skip
     assert half["pair_x/y"] is None
     assert (half["judge_j"], half["judge_k"]) == (0.2, None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "policy", "y"),
+    [
+        ("refused", "wrong", 0.0),
+        ("truncated", "wrong", 0.0),
+        ("no_answer", "wrong", 0.0),
+        ("refused", "exclude", None),
+        ("failed", "wrong", None),
+        ("failed", "exclude", None),
+    ],
+)
+def test_a_call_that_failed_says_nothing_of_the_model(reason: str, policy: str, y: float | None) -> None:
+    frame = _assemble(responses=_responses(phi=None, phi_reason=reason), missing_reply=policy)
+    assert frame["y"][0] == y
+    assert frame["labeled"][0] == (y is not None)
