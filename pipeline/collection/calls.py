@@ -20,6 +20,8 @@ __all__ = ["Caller", "FreeReply", "JudgedReply", "StageCount"]
 
 FIRST_CALLS = 20
 """Calls of a stage before its share of failures can stop the run."""
+FIRST_FAILURES = 5
+"""Failed calls of one model in a stage from which the limit holds for it alone."""
 _SHOWN_TURN_CHARS = 8_000
 _SHOWN_REPLY_CHARS = 400
 
@@ -92,6 +94,7 @@ class Caller:
         self._repair_prompt = prompts.repair
         self._limit = config.stage_failure_limit if stop_on_failures else None
         self.counts: dict[str, StageCount] = {}
+        self._of_model: dict[tuple[str, str], StageCount] = {}
         self.live = 0
         """Calls under way."""
         self.stopped: RunStopped | None = None
@@ -263,21 +266,30 @@ class Caller:
         return self.counts.setdefault(stage, StageCount())
 
     def _watch(self, stage: str, model: str, outcome: Outcome) -> None:
-        count = self._count(stage)
+        count, mine = self._count(stage), self._of_model.setdefault((stage, model), StageCount())
         count.calls += 1
+        mine.calls += 1
         if not isinstance(outcome, Failed) or outcome.kind == "not_recorded":
             return
         count.failed += 1
-        count.errors[f"{model}: {outcome.kind}: {' '.join(outcome.message.split())[:200]}"] += 1
-        too_many = self._limit is not None and count.failed > self._limit * count.calls
-        if too_many and count.calls > FIRST_CALLS and self.stopped is None:
-            common = "; ".join(f"{message} ({times}×)" for message, times in count.errors.most_common(3))
-            self.stopped = RunStopped(
-                f"stage {stage}: {count.failed} of {count.calls} calls failed, more than the {self._limit:.0%} of"
-                f" stage_failure_limit; most common: {common}",
-                "failure_limit",
-            )
-            raise RunStopped(self.stopped.reason, self.stopped.kind)
+        mine.failed += 1
+        message = f"{model}: {outcome.kind}: {' '.join(outcome.message.split())[:200]}"
+        for counted in (count, mine):
+            counted.errors[message] += 1
+        self._stop_if_too_many(f"stage {stage}", count, count.calls > FIRST_CALLS)
+        # One dead target among six never reaches the limit of the stage, and would have been scored on nothing.
+        self._stop_if_too_many(f"stage {stage}, model {model}", mine, mine.failed >= FIRST_FAILURES)
+
+    def _stop_if_too_many(self, what: str, count: StageCount, enough: bool) -> None:
+        if self._limit is None or not enough or self.stopped is not None or count.failed <= self._limit * count.calls:
+            return
+        common = "; ".join(f"{message} ({times}×)" for message, times in count.errors.most_common(3))
+        self.stopped = RunStopped(
+            f"{what}: {count.failed} of {count.calls} calls failed, more than the {self._limit:.0%} of"
+            f" stage_failure_limit; most common: {common}",
+            "failure_limit",
+        )
+        raise RunStopped(self.stopped.reason, self.stopped.kind)
 
 
 def _is_empty(outcome: Answered) -> bool:

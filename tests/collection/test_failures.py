@@ -170,7 +170,7 @@ async def test_cut_off_twice_stays_cut_off() -> None:
     assert len(done.asker.calls) == 4
 
 
-async def test_too_many_failures_of_a_stage_stop_the_run_with_the_commonest_errors() -> None:
+async def test_too_many_failures_of_a_model_stop_the_run_with_the_commonest_errors() -> None:
     messages = ["overloaded"] * 5 + ["gateway down"] * 3 + ["odd"] * 2 + ["rare"]
     count = 0
 
@@ -185,22 +185,36 @@ async def test_too_many_failures_of_a_stage_stop_the_run_with_the_commonest_erro
     with pytest.raises(RunStopped) as stop:
         await collect(config(estimate=["lace"]), answering, items(200), rows=rows)
     assert stop.value.kind == "failure_limit"
-    assert "stage pointwise: 21 of 21 calls failed, more than the 20% of stage_failure_limit" in stop.value.reason
-    for common in ("overloaded (", "gateway down (", "odd ("):
+    assert "5 of 5 calls failed, more than the 20% of stage_failure_limit" in stop.value.reason
+    assert stop.value.reason.startswith("stage pointwise, model ")
+    for common in ("overloaded (4×)", "gateway down (1×)"):
         assert common in stop.value.reason
-    assert "rare" not in stop.value.reason
-    assert count < 21 + 200
+    assert count < 5 + 200
 
 
-async def test_failures_below_the_limit_or_among_the_first_twenty_do_not_stop_it() -> None:
+async def test_one_dead_target_among_many_stops_the_run_though_its_stage_is_below_the_limit() -> None:
+    targets = [f"sim/{name}" for name in "abcdefgh"]
+    run = config(estimate=["naive"], roles={"targets": targets})
+    with pytest.raises(RunStopped, match="stage answer, model sim/c: "):
+        await collect(run, lambda call: failure() if call.model == "sim/c" else plain(call), items(60))
+
+
+async def test_a_few_failures_of_each_of_many_models_add_up_to_those_of_a_stage() -> None:
+    targets = [f"sim/{name}" for name in "abcdefgh"]
+    run = config(estimate=["naive"], roles={"targets": targets})
+    with pytest.raises(RunStopped, match="stage answer: "):
+        await collect(run, lambda call: failure(), items(4))
+
+
+async def test_failures_below_the_limit_or_among_the_first_few_do_not_stop_it() -> None:
     def answering(call: Call) -> str | Failed:
         return failure() if call.label.item in ("i3", "i7") else plain(call)
 
     run = config(estimate=["naive"], roles={"targets": ["sim/a"]})
     done = await collect(run, answering, items(20))
     assert Counter(row.phi_reason for row in done.table("responses")) == {None: 18, "failed": 2}
-    all_failed = await collect(run, lambda call: failure(), items(20))
-    assert all_failed.summary.stages["answer"].failed == 20
+    all_failed = await collect(run, lambda call: failure(), items(4))
+    assert all_failed.summary.stages["answer"].failed == 4
     lenient = config(estimate=["naive"], roles={"targets": ["sim/a"]}, stage_failure_limit=1.0)
     assert len((await collect(lenient, lambda call: failure(), items(60))).table("responses")) == 60
     await collect(run, lambda call: failure(), items(60), stop_on_failures=False)
