@@ -6,11 +6,17 @@ import bz2
 import gzip
 import io
 import lzma
+import zlib
 from pathlib import Path
 from typing import IO, Literal
 
-__all__ = ["Compression", "compression_of", "decompress_zstd", "open_bytes"]
+from pipeline.errors import DataError
 
+__all__ = ["Compression", "compression_of", "decompress_zstd", "open_bytes", "refuse_bomb"]
+
+_LEAST_BOMB_BYTES, _MOST_SHRUNK, _PART_BYTES = 1 << 30, 200, 1 << 20
+_GZIP_SHRINKS_AT_MOST = 1_032
+"""Deflate's own bound: a small gzip needs no look inside."""
 Compression = Literal["none", "gzip", "bz2", "xz", "zstd"]
 
 _MAGIC: tuple[tuple[bytes, Compression], ...] = (
@@ -45,6 +51,52 @@ def decompress_zstd(data: bytes) -> bytes:
             return b""
         return "\n".join(line or "" for line in lines["line"].to_list()).encode()
     return bytes(zstd.decompress(data))
+
+
+def refuse_bomb(path: Path, compression: Compression) -> None:
+    """Refuse a file that unpacks to far more than tables do, before anything is read into memory.
+
+    A gzip of five megabytes unpacked to five gigabytes of one letter. Text of tables shrinks ten- to fiftyfold; what
+    shrinks two hundredfold, and is larger than a gigabyte, was made to be unpacked by others.
+
+    Raises:
+        DataError: it is such a file, or is damaged or cut off.
+    """
+    packed = path.stat().st_size
+    most = max(_LEAST_BOMB_BYTES, _MOST_SHRUNK * packed)
+    if compression == "none" or (compression == "gzip" and packed * _GZIP_SHRINKS_AT_MOST <= most):
+        return
+    unpacked = _stated_size(path) if compression == "zstd" else _counted(path, compression, most)
+    if unpacked > most:
+        raise DataError(
+            f"{path}: {packed:,} bytes of {compression} unpack to more than {most >> 20:,} MiB; unpack it yourself, and"
+            " give the rows that are wanted"
+        )
+
+
+def _counted(path: Path, compression: Compression, most: int) -> int:
+    unpacked = 0
+    try:
+        with open_bytes(path, compression) as file:
+            while unpacked <= most and (part := file.read(_PART_BYTES)):
+                unpacked += len(part)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise DataError(f"{path}: the {compression} data is damaged or cut off ({error})") from error
+    return unpacked
+
+
+def _stated_size(path: Path) -> int:
+    """What the first Zstandard frame says it unpacks to; 0 where it does not say."""
+    with path.open("rb") as file:
+        head = file.read(18)
+    if len(head) < 6:
+        return 0
+    descriptor = head[4]
+    flag, single = descriptor >> 6, bool(descriptor & 0x20)
+    start = 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3]
+    length = (1 if single else 0, 2, 4, 8)[flag]
+    size = int.from_bytes(head[start : start + length], "little")
+    return size + 256 if length == 2 else size
 
 
 def open_bytes(path: Path, compression: Compression) -> IO[bytes]:

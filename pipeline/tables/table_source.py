@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.errors import DataError
-from pipeline.tables.compressed import Compression, compression_of, decompress_zstd, open_bytes
+from pipeline.tables.compressed import Compression, compression_of, decompress_zstd, open_bytes, refuse_bomb
 from pipeline.tables.json_records import JsonFile, is_document, json_rows, leaf_names
 
 __all__ = ["TableSource", "decompress_zstd", "inspect_source", "open_bytes"]
@@ -82,6 +82,7 @@ def inspect_source(
     if magic[:4] == b"PAR1":
         return TableSource(path, "parquet", "none", columns=_parquet_columns(path), explode=explode)
     compression = compression_of(magic)
+    refuse_bomb(path, compression)
     head = _head(path, compression)
     if not head.strip():
         raise DataError(f"{path} is empty")
