@@ -185,7 +185,7 @@ _COLLECTING = (
 _TABLES = ("polars", "pipeline.runs.drive", "pipeline.tables.signals", "collector_overhead", "pipeline.runs.frames")
 _REPLAYING = (
     *_TABLES, "jinja2", "diskcache", "pipeline.benchmark.loading", "pipeline.runs.prompt_texts",
-    "pipeline.runs.replay", "pipeline.report.page", "pipeline.estimators.lace",
+    "pipeline.runs.replay", "pipeline.report.page", "pipeline.estimators.lace.profile",
 )  # fmt: skip
 CASES = {
     "live": Case("collection over HTTP, direct, items", nothing, collect, _COLLECTING,

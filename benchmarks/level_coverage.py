@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.estimators import Categorical, lace_profile, prepare_signals
-from pipeline.studies.real_tables import load_cells, spread_targets
+from pipeline.studies.real.tables import load_cells, spread_targets
 from pipeline.studies.registry import TableColumns
 
 BUDGETS = (50, 100, 200)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators import lace_mean
-from pipeline.estimators.label_strata import Pilot
-from pipeline.estimators.planning import plan_mean
+from pipeline.estimators.labels.planning import plan_mean
+from pipeline.estimators.labels.strata import Pilot
 from pipeline.evaluation.label_draw import draw_labels
 from pipeline.tables.labels import realised_inclusion
 

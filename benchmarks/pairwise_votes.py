@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from pipeline.estimators.pairwise import bradley_terry, check_votes
+from pipeline.estimators.gaps.pairwise import bradley_terry, check_votes
 
 SHARE = {"model_a": 1.0, "tie": 0.5, "model_b": 0.0}
 MODELS = 8

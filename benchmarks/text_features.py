@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.estimators import cross_fit_tau
-from pipeline.estimators.feature_regression import PenalizedRegression
+from pipeline.estimators.one_step.feature_regression import PenalizedRegression
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.tables.draw_features import text_components
 from pipeline.tables.embedding import StaticEmbedder

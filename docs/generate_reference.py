@@ -91,7 +91,7 @@ def python() -> str:
     for name in pipeline.__all__:
         lines += _entry(f"pipeline.{name}", getattr(pipeline, name))
     lines.append("## `pipeline.estimators`\n")
-    for name in estimators.__all__:
+    for name in dir(estimators):
         lines += _entry(name, getattr(estimators, name))
     return "\n".join(lines).rstrip() + "\n"
 

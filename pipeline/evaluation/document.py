@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.errors import InputError
-from pipeline.estimators.ranking import RankSet
+from pipeline.estimators.gaps.ranking import RankSet
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.evaluation.reading import GradingError, Unread
 from pipeline.evaluation.validity import JudgeValidity

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Sampling
-from pipeline.estimators.label_strata import LabelStrata, Pilot, residual_strata
-from pipeline.estimators.planning import neyman_allocation
+from pipeline.estimators.labels.planning import neyman_allocation
+from pipeline.estimators.labels.strata import LabelStrata, Pilot, residual_strata
 from pipeline.evaluation.pool import TargetPool
 from pipeline.tables.labels import GoldKind, LabelDesign, realised_inclusion
 

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import InputError
-from pipeline.estimators.label_strata import Pilot
+from pipeline.estimators.labels.strata import Pilot
 from pipeline.evaluation.label_draw import draw_labels, pilot_of, realised_draw, wanted_labels
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.table_pool import table_pool

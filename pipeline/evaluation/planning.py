@@ -11,7 +11,7 @@ from scipy.special import chdtri
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, Profile
-from pipeline.estimators.planning import (
+from pipeline.estimators.labels.planning import (
     FamilyWorth,
     LabelPlan,
     family_worth,

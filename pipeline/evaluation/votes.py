@@ -13,9 +13,9 @@ from scipy.special import stdtr
 
 from pipeline.errors import DataError
 from pipeline.estimators import Estimate, rank_sets_from_intervals
+from pipeline.estimators.gaps.pairwise import PairwiseScores, Votes, bradley_terry, check_votes, win_rate
+from pipeline.estimators.gaps.simultaneous import PairedDifference, holm
 from pipeline.estimators.intervals import t_quantile
-from pipeline.estimators.pairwise import PairwiseScores, Votes, bradley_terry, check_votes, win_rate
-from pipeline.estimators.simultaneous import PairedDifference, holm
 from pipeline.evaluation.document import Decisions, EstimateSet, Gap, PairDecision, Warned, verdict_of
 from pipeline.tables.cells import MISSING_SPELLINGS, label_column
 from pipeline.tables.user_table import UserTable

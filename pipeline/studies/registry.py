@@ -110,85 +110,85 @@ class Study:
 _STUDIES: Mapping[str, tuple[str, str]] = {
     # name: (module:attribute that holds the Study, summary)
     "one-step-signal": (
-        "pipeline.studies.one_step_ranking:signal_study",
+        "pipeline.studies.one_step.ranking:signal_study",
         "Figures 2 and 3: ranking accuracy and variance reduction as the models' own variance grows.",
     ),
     "one-step-noise": (
-        "pipeline.studies.one_step_ranking:noise_study",
+        "pipeline.studies.one_step.ranking:noise_study",
         "Figures 4 and 5: the same as the noise of the auxiliary responses grows.",
     ),
     "one-step-coupling": (
-        "pipeline.studies.one_step_coupling:study",
+        "pipeline.studies.one_step.coupling:study",
         "Variance reduction when draws are fresh episodes and when they all share the scored answer's ε.",
     ),
     "one-step-small-n": (
-        "pipeline.studies.one_step_small_n:study",
+        "pipeline.studies.one_step.small_n:study",
         "Coverage and MSE ratios at N = 15 to 200 for good, biased, anti-calibrated and independent τ.",
     ),
     "one-step-printed": (
-        "pipeline.studies.one_step_printed:study",
+        "pipeline.studies.one_step.printed:study",
         "Rows of Tables 1, 2, 3 and 9 whose printed improvement disagrees with their own estimates.",
     ),
     "lace-a": (
-        "pipeline.studies.lace_a:study",
+        "pipeline.studies.lace.a:study",
         "Table 33 and Figure 4: predicted against simulated gain, pools up to 320,000.",
     ),
     "lace-adaptive": (
-        "pipeline.studies.lace_adaptive:study",
+        "pipeline.studies.lace.adaptive:study",
         "The adaptive rule against the paper's, every comparator and installed peers; TABLE adds real tables.",
     ),
-    "lace-b": ("pipeline.studies.lace_discrete:study_b", "Table 31: setting B over random designs, ten methods."),
-    "lace-c": ("pipeline.studies.lace_discrete:study_c", "Table 32: setting C over random designs, ten methods."),
+    "lace-b": ("pipeline.studies.lace.discrete:study_b", "Table 31: setting B over random designs, ten methods."),
+    "lace-c": ("pipeline.studies.lace.discrete:study_c", "Table 32: setting C over random designs, ten methods."),
     "lace-coverage": (
-        "pipeline.studies.coverage:study",
+        "pipeline.studies.coverage.lace:study",
         "Coverage at n = 50, 100, 200 on settings B, C and the repeated-pool design, both targets, both rules.",
     ),
     "rank-coverage": (
-        "pipeline.studies.rank_coverage:study",
+        "pipeline.studies.coverage.ranks:study",
         "Rank sets, joint gaps and equivalence of 3, 6 and 12 models at n = 50, 100, 200, for pool and population.",
     ),
     "curved": (
-        "pipeline.studies.signal_studies:curved_study",
+        "pipeline.studies.real.signal_studies:curved_study",
         "The curved rule against the averaged one: squared error, coverage, width on designs and (TABLE) real tables.",
     ),
     "free-signals": (
-        "pipeline.studies.signal_studies:free_study",
+        "pipeline.studies.real.signal_studies:free_study",
         "Means and gaps with the agreement of answers as signals, on real tables of answers, against peers.",
     ),
     "lace-real": (
-        "pipeline.studies.lace_real:study",
+        "pipeline.studies.lace.real:study",
         "The protocol of section 5.3 on real tables or finished runs, with all ablations.",
     ),
     "evaluation-matrix": (
-        "pipeline.studies.evaluation_matrix:study",
+        "pipeline.studies.coverage.matrix:study",
         "Bias and coverage of every handled cell at n = 30, 100, 400: means, gaps, levels, comparators, draws.",
     ),
     "lace-repeated-pool": (
-        "pipeline.studies.lace_repeated_pool:study",
+        "pipeline.studies.lace.repeated_pool:study",
         "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",
     ),
     "best-of-n-table1": (
-        "pipeline.studies.best_of_n_cost:study",
+        "pipeline.studies.best_of_n.cost:study",
         "Table 1: RMSE of cyclic splitting, fixed split and reuse, and their cost at equal budget.",
     ),
     "best-of-n-table2": (
-        "pipeline.studies.best_of_n_grid:study",
+        "pipeline.studies.best_of_n.grid:study",
         "Table 2, digit for digit, and the 27-cell grid it is taken from.",
     ),
     "best-of-n-table3": (
-        "pipeline.studies.best_of_n_dependence:study",
+        "pipeline.studies.best_of_n.dependence:study",
         "Table 3: bias under equicorrelated scores, split into evaluation and selector law.",
     ),
     "best-of-n-controls": (
-        "pipeline.studies.best_of_n_controls:study",
+        "pipeline.studies.best_of_n.controls:study",
         "Section 6.1: unbiasedness on Gaussian and Bernoulli pools, with negative controls.",
     ),
     "best-of-n-figure2": (
-        "pipeline.studies.best_of_n_risk_curves:study",
+        "pipeline.studies.best_of_n.risk_curves:study",
         "Figure 2: Holdout, the least unbiased risk and the biased maximum for two Gaussian candidates.",
     ),
     "best-of-n-real": (
-        "pipeline.studies.best_of_n_real:study",
+        "pipeline.studies.best_of_n.real:study",
         "Real judges: value, optimism and gold of best-of-N, on a folder of score files.",
     ),
 }

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.estimators import lace_mean
-from pipeline.estimators.planning import plan_mean
+from pipeline.estimators.labels.planning import plan_mean
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from pipeline.cli.study import command
 from pipeline.errors import InputError
-from pipeline.studies import lace_discrete
+from pipeline.studies.lace import discrete as lace_discrete
 
 
 def invoke(*arguments: str) -> Result:
@@ -107,7 +107,7 @@ def test_columns_must_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.shared
 def test_known_tables_become_cells(shared_path: Path) -> None:
-    from pipeline.studies.real_tables import is_known, load_cells
+    from pipeline.studies.real.tables import is_known, load_cells
     from pipeline.studies.registry import TableColumns
 
     files = [*(shared_path / "data" / "tables").iterdir(), *(shared_path / "data" / "judges").iterdir()]
@@ -133,7 +133,7 @@ def test_known_tables_become_cells(shared_path: Path) -> None:
 
 @pytest.mark.shared
 def test_ordered_axes_are_jittered_alike_for_every_target(shared_path: Path) -> None:
-    from pipeline.studies.real_tables import load_cells
+    from pipeline.studies.real.tables import load_cells
     from pipeline.studies.registry import TableColumns
 
     path = shared_path / "data" / "tables" / "gsm8k_outcomes.csv.gz"

@@ -128,7 +128,7 @@ def test_weights_at_a_hundred_thousand_candidates_are_exact_to_rounding() -> Non
 
 
 def test_platforms_without_extended_precision_get_the_same_weights() -> None:
-    from pipeline.estimators.best_of_n_weights import _decimal_recursion, _recursion
+    from pipeline.estimators.best_of_n.weights import _decimal_recursion, _recursion
 
     np.testing.assert_allclose(
         _decimal_recursion(5000, 7), _recursion(5000, 7).astype(np.float64), rtol=5e-16, atol=1e-300

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.estimators import best_of_n, best_of_n_batch, best_of_n_fixed_split, best_of_n_reuse, winner_weights
-from pipeline.estimators.best_of_n_lattice import STEPS, lattice_steps
+from pipeline.estimators.best_of_n.lattice import STEPS, lattice_steps
 
 
 def test_minus_zero_ties_with_zero() -> None:
@@ -91,7 +91,7 @@ def test_the_held_out_score_does_not_leak_into_continuous_keys() -> None:
 
 def block_weights(scores: np.ndarray, held_out: int) -> np.ndarray:
     """Winner weights of the Holdout block that evaluates on ``held_out``."""
-    from pipeline.estimators.best_of_n_blocks import cyclic_sums
+    from pipeline.estimators.best_of_n.blocks import cyclic_sums
 
     draws = scores.shape[1]
     sums = cyclic_sums(np.ascontiguousarray(scores.T), draws - 1, draws - 1)

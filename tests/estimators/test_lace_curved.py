@@ -17,7 +17,7 @@ from pipeline.estimators import (
     prepare_signals,
     standardize_signals,
 )
-from pipeline.estimators.lace_rules import ridge_blocks
+from pipeline.estimators.lace.adaptive.rules import ridge_blocks
 
 M = 500
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.estimators import Categorical, Gaussian, Ordinal, lace_profile, rule_of_thumb_bandwidth
-from pipeline.estimators.lace_kernel_blocks import ExpandedBlock, GeneralBlock, best_block, uniform_block
-from pipeline.estimators.lace_pool import pool_moments
-from pipeline.estimators.localities import encode_like, linear_quantile, resolve_axis
+from pipeline.estimators.lace.kernel_blocks import ExpandedBlock, GeneralBlock, best_block, uniform_block
+from pipeline.estimators.lace.localities import encode_like, linear_quantile, resolve_axis
+from pipeline.estimators.lace.pool import pool_moments
 
 
 def test_bandwidth_rule() -> None:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pipeline.estimators import mean_gap, naive_mean, one_step_mean, one_step_values
-from pipeline.estimators.control_variate import left_out_slopes, within_item_test
-from pipeline.estimators.correction import DEFAULT_SEED
+from pipeline.estimators.one_step.control_variate import left_out_slopes, within_item_test
+from pipeline.estimators.one_step.correction import DEFAULT_SEED
 
 FloatArray = NDArray[np.float64]
 RULES = (1.0, "tuned", "loo", "cross-fit", "pooled")

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 import pipeline
 from pipeline.cli import main
-from pipeline.estimators.pairwise import bradley_terry, check_votes, win_rate
+from pipeline.estimators.gaps.pairwise import bradley_terry, check_votes, win_rate
 
 TRUE = np.array([0.6, 0.1, -0.2, -0.5])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.estimators import Profile, lace_mean
 from pipeline.estimators.intervals import normal_quantile
-from pipeline.estimators.planning import (
+from pipeline.estimators.labels.planning import (
     family_worth,
     half_width,
     inclusion_probabilities,

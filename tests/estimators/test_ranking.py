@@ -16,7 +16,7 @@ from pipeline.estimators import (
     paired_differences,
     rank_sets,
 )
-from pipeline.estimators.simultaneous import holm
+from pipeline.estimators.gaps.simultaneous import holm
 
 
 def test_agreement_with_a_reference() -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.estimators import Estimate, Sampling, fit_gap, labels_mean, lace_deployment, lace_mean, naive_mean
-from pipeline.estimators.near_census import near_census_interval
+from pipeline.estimators.lace.near_census import near_census_interval
 
 FloatArray = NDArray[np.float64]
 

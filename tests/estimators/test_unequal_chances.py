@@ -23,7 +23,7 @@ from pipeline.estimators import (
     one_step_mean,
 )
 from pipeline.estimators.comparators.profile import METHODS
-from pipeline.estimators.lace_band import pointwise_level
+from pipeline.estimators.lace.band import pointwise_level
 
 FloatArray = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.estimators import lace_mean
-from pipeline.estimators.label_strata import Pilot, control_variate_fit, residual_strata
+from pipeline.estimators.labels.strata import Pilot, control_variate_fit, residual_strata
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.label_draw import draw_labels
 from pipeline.evaluation.label_tables import INCLUSION, export_table_labels, import_table_labels

@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.errors import DataError, InputError
 from pipeline.estimators import gaussian_target
-from pipeline.estimators.best_of_n_targets import gaussian_targets
-from pipeline.studies import best_of_n_grid
+from pipeline.estimators.best_of_n.targets import gaussian_targets
+from pipeline.studies.best_of_n import grid as best_of_n_grid
 from pipeline.studies.registry import StudyOptions, load_study
 from pipeline.studies.results import Measured, ResultTable
 from pipeline.studies.runner import run_study

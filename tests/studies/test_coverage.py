@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.studies.coverage import CoverageCell, Rule, Target, coverage, replicate_hits
-from pipeline.studies.lace_designs import Design, repeated_pool, setting_b, setting_c
+from pipeline.studies.coverage.lace import CoverageCell, Rule, Target, coverage, replicate_hits
+from pipeline.studies.lace.designs import Design, repeated_pool, setting_b, setting_c
 from pipeline.studies.registry import load_study
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.studies.evaluation_matrix import DRAWS, TARGETS, CellSums, cells, chunk, replicate
+from pipeline.studies.coverage.matrix import DRAWS, TARGETS, CellSums, cells, chunk, replicate
 from pipeline.studies.runner import task_generator
 
 KEPT = Path(__file__).parents[2] / "docs" / "studies" / "evaluation-matrix.txt"

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.studies import adaptive_cells, lace_adaptive, real_robustness, real_splits
-from pipeline.studies.adaptive_cells import BUDGETS
-from pipeline.studies.real_tables import RealCell, build_cell, spread_targets
+from pipeline.studies.lace import adaptive as lace_adaptive
+from pipeline.studies.lace import adaptive_cells
+from pipeline.studies.lace.adaptive_cells import BUDGETS
+from pipeline.studies.real import robustness as real_robustness
+from pipeline.studies.real import splits as real_splits
+from pipeline.studies.real.tables import RealCell, build_cell, spread_targets
 from pipeline.studies.registry import StudyOptions, load_study
 from pipeline.studies.runner import map_replicates
 

@@ -9,9 +9,10 @@ import pytest
 
 from pipeline.estimators import Gaussian, lace_profile
 from pipeline.estimators.comparators.control_variates import lace_value
-from pipeline.studies import lace_a, lace_discrete, lace_repeated_pool
-from pipeline.studies.efficiency import geometric_mean, log_ratio
-from pipeline.studies.lace_designs import (
+from pipeline.studies.lace import a as lace_a
+from pipeline.studies.lace import discrete as lace_discrete
+from pipeline.studies.lace import repeated_pool as lace_repeated_pool
+from pipeline.studies.lace.designs import (
     REPEATED_POOL_BENCHMARKS,
     gain_prediction,
     repeated_pool,
@@ -20,7 +21,8 @@ from pipeline.studies.lace_designs import (
     setting_c,
     specialists_a,
 )
-from pipeline.studies.lace_methods import design_comparison
+from pipeline.studies.lace.efficiency import geometric_mean, log_ratio
+from pipeline.studies.lace.methods import design_comparison
 from pipeline.studies.registry import Measured, StudyOptions, load_study
 from pipeline.studies.runner import map_replicates
 

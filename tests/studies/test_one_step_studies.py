@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.estimators import cross_fit_tau, one_step_values
-from pipeline.studies.one_step_printed import PRINTED, disagreements
-from pipeline.studies.one_step_ranking import ranking_theory
-from pipeline.studies.one_step_simulation import (
+from pipeline.studies.one_step.printed import PRINTED, disagreements
+from pipeline.studies.one_step.ranking import ranking_theory
+from pipeline.studies.one_step.simulation import (
     LinearLeastSquares,
     World,
     cubic_features,
@@ -122,12 +122,12 @@ def test_the_four_known_misprints_are_found() -> None:
     "name", ["one-step-signal", "one-step-noise", "one-step-coupling", "one-step-small-n", "one-step-printed"]
 )
 def test_every_study_runs_and_renders(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("one_step_ranking", "one_step_coupling"):
+    for module in ("one_step.ranking", "one_step.coupling"):
         monkeypatch.setattr(f"pipeline.studies.{module}.ITEMS", 60)
         monkeypatch.setattr(f"pipeline.studies.{module}.DRAWS", 5)
-    monkeypatch.setattr("pipeline.studies.one_step_ranking.BASE_VARIANCES", (0.5, 2.0))
-    monkeypatch.setattr("pipeline.studies.one_step_ranking.NOISE_VARIANCES", (0.36, 1.0))
-    monkeypatch.setattr("pipeline.studies.one_step_small_n.CHUNK", 2)
+    monkeypatch.setattr("pipeline.studies.one_step.ranking.BASE_VARIANCES", (0.5, 2.0))
+    monkeypatch.setattr("pipeline.studies.one_step.ranking.NOISE_VARIANCES", (0.36, 1.0))
+    monkeypatch.setattr("pipeline.studies.one_step.small_n.CHUNK", 2)
     study = load_study(name)
     assert study.name == name
     result = run_study(study, StudyOptions(reps=2))

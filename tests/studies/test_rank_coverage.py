@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.studies.rank_coverage import LAWS, MARGIN, MEASURES, Setting, _judged, replicate
+from pipeline.studies.coverage.ranks import LAWS, MARGIN, MEASURES, Setting, _judged, replicate
 from pipeline.studies.runner import task_generator
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import pipeline
 from pipeline.errors import DataError
-from pipeline.studies.lace_real import study
+from pipeline.studies.lace.real import study
+from pipeline.studies.real.run_cells import run_cells
 from pipeline.studies.registry import StudyOptions
-from pipeline.studies.run_cells import run_cells
 from pipeline.tables.schemas import signal_columns
 
 CONFIG = {

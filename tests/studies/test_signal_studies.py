@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.studies import signal_studies
+from pipeline.studies.real import signal_studies
 from pipeline.studies.registry import Measured, StudyOptions, load_study
 from pipeline.studies.runner import run_study
 

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.estimators import cross_fit_tau, one_step_mean
-from pipeline.estimators.feature_regression import PenalizedRegression
+from pipeline.estimators.one_step.feature_regression import PenalizedRegression
 from pipeline.tables.draw_features import CHEAP, ItemDraws, draw_features, text_components, texts_to_embed
 from pipeline.tables.embedding import FetchedEmbedder, StaticEmbedder, Vectors, text_digest
 

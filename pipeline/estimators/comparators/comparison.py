@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.comparators.predictor import LogisticPredictor, fit_standardized
-from pipeline.estimators.localities import ProfileAxis
+from pipeline.estimators.lace.localities import ProfileAxis
 
 __all__ = ["Comparison", "ComparisonPool", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
 

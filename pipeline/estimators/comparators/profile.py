@@ -27,8 +27,8 @@ from pipeline.estimators.comparators.control_variates import (
 from pipeline.estimators.comparators.local_linear import local_ppi
 from pipeline.estimators.comparators.plug_in import plugin_judge, plugin_multi, strat_ppi
 from pipeline.estimators.intervals import check_level
-from pipeline.estimators.lace_interval import Interval, Target
-from pipeline.estimators.localities import Locality, resolve_axis
+from pipeline.estimators.lace.interval import Interval, Target
+from pipeline.estimators.lace.localities import Locality, resolve_axis
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import scale_of, standardize_signals
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, is_binary
@@ -227,7 +227,7 @@ def comparator_profile(
         "labeled": labeled, "at": at, "locality": locality, "inclusion_probabilities": inclusion_probabilities,
     }  # fmt: skip
     shown: dict[str, Any] = {"target": target, "interval": interval, "level": level, "clusters": clusters}
-    from pipeline.estimators.lace import lace_profile
+    from pipeline.estimators.lace.profile import lace_profile
 
     if method in ("lace", "lace_oracle"):
         options: dict[str, Any] = {"coefficients": coefficients, "coefficient_locality": coefficient_locality}

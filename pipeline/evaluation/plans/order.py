@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Sampling
-from pipeline.estimators.label_strata import Pilot, residual_strata
-from pipeline.estimators.planning import neyman_allocation
+from pipeline.estimators.labels.planning import neyman_allocation
+from pipeline.estimators.labels.strata import Pilot, residual_strata
 from pipeline.estimators.sampling import Round
 from pipeline.evaluation.plans.ledger import Ledger, Sheet
 

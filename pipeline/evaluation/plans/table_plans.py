@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.errors import DataError, InputError
-from pipeline.estimators.label_strata import Pilot
+from pipeline.estimators.labels.strata import Pilot
 from pipeline.evaluation.label_draw import pilot_of
 from pipeline.evaluation.label_tables import read_labels_table
 from pipeline.evaluation.plans.ledger import Ledger, Promise, ledger_of_table

@@ -1,0 +1,1 @@
+"""Differences between models: pairs, all pairs at once, votes and ranks."""

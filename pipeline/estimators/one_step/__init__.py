@@ -1,0 +1,1 @@
+"""One-step means: gold labels with a fitted correction from the judge's draws."""

@@ -1,0 +1,1 @@
+"""How often the intervals hold their truth."""

@@ -1,0 +1,1 @@
+"""Studies on the user's own tables and runs."""
