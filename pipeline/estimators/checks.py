@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 
-__all__ = ["INTERVALS", "Interval", "check_interval", "check_matrix", "check_vector", "is_binary"]
-
-FloatArray = NDArray[np.float64]
 Interval = Literal["auto", "t", "wilson"]
 INTERVALS = ("auto", "t", "wilson")
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.floats import is_missing
-
-__all__ = ["cluster_index", "cluster_variance"]
+from pipeline.estimators.floats import FloatArray, IntArray, is_missing
 
 
-def cluster_index(clusters: ArrayLike, n: int) -> tuple[NDArray[np.intp], int]:
+def cluster_index(clusters: ArrayLike, n: int) -> tuple[IntArray, int]:
     """Cluster labels as 0..C-1 and their number C.
 
     Raises:
@@ -39,7 +37,7 @@ def _comparable(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def cluster_variance(contributions: NDArray[np.float64], clusters: ArrayLike) -> tuple[float, int]:
+def cluster_variance(contributions: FloatArray, clusters: ArrayLike) -> tuple[float, int]:
     """Variance of Σ_i u_i where whole clusters are independent, and its degrees of freedom.
 
     V = C/(C − 1) · Σ_c (Σ_{i∈c} u_i)², df = C − 1; ``contributions`` u (n,) are centred influence values

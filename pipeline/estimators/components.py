@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 from pipeline.estimators.checks import check_matrix, check_vector
 from pipeline.estimators.clusters import cluster_index
 
-__all__ = ["VarianceComponents", "cluster_components", "variance_components"]
-
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents:

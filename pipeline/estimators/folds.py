@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["balanced_folds", "mid_ranks", "scrambled"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray, IntArray
 
 _MANY_VALUES = 10  # outcomes with more distinct values are balanced by quarter instead of by value
 
 
-def balanced_folds(
-    y: FloatArray, keys: FloatArray, count: int, rng: np.random.Generator | int | None
-) -> NDArray[np.intp]:
+def balanced_folds(y: FloatArray, keys: FloatArray, count: int, rng: np.random.Generator | int | None) -> IntArray:
     """Fold numbers 0..count−1 (n,), each fold with about the same outcomes.
 
     Items of one outcome are put in random order and dealt out in turn. Without ``rng`` the order is a fixed scramble

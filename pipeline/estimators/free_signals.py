@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, IntArray, as_floats
 from pipeline.estimators.signals import prepare_signals
-
-__all__ = ["FreeSignals", "answer_codes", "free_signals"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
 
 _VOTES_A_VOICE = 5  # nine chains of a weak model would outvote everybody
 _STEPS = 30

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-__all__ = ["check_level", "normal_quantile", "t_interval", "t_quantile", "wilson_interval"]
-
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 _ROUNDING = 1e-12
 

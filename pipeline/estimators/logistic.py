@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-__all__ = ["fit_logistic", "predict_logistic"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import BoolArray, FloatArray
 
 _STEPS = 60
 _TOLERANCE = 1e-10
@@ -20,7 +15,7 @@ def fit_logistic(
     covariates: FloatArray,
     y: FloatArray,
     C: float,
-    rows: NDArray[np.bool_] | None = None,
+    rows: BoolArray | None = None,
     weights: FloatArray | None = None,
 ) -> FloatArray:
     """Coefficients of F fits on subsets of the same data, all at once.

@@ -6,18 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import Interval, check_interval, check_matrix, check_vector, is_binary
 from pipeline.estimators.clusters import cluster_index, cluster_variance
 from pipeline.estimators.components import variance_components
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level, normal_quantile, t_interval, t_quantile, wilson_interval
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.worth import with_worth
-
-__all__ = ["interval_of_mean", "mean_and_variance", "naive_mean", "repeated_decoding_mean", "sample_variance"]
-
-FloatArray = NDArray[np.float64]
 
 MOST_EFFECTIVE = 50.0
 """Effective labels of an interval at most, in labels that there are."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import t_quantile
 from pipeline.estimators.means import naive_mean
 from pipeline.estimators.results import Estimate
-
-__all__ = ["Agreement", "krippendorff_alpha", "rater_agreement", "rogan_gladen"]
 
 Scale = Literal["nominal", "interval"]
 
@@ -133,7 +132,7 @@ def rogan_gladen(
     return Estimate(value, se, max(value - half, 0.0), min(value + half, 1.0), rate.level, rate.n, "rogan_gladen")
 
 
-def _paired(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _paired(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"two raters need ratings of one shape (N,), got {a.shape} and {b.shape}")
@@ -141,7 +140,7 @@ def _paired(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[np.float64], N
     return a[both], b[both]
 
 
-def _alpha(a: NDArray[np.float64], b: NDArray[np.float64], scale: Scale) -> float:
+def _alpha(a: FloatArray, b: FloatArray, scale: Scale) -> float:
     if len(a) < 2:
         return math.nan
     everything = np.concatenate([a, b])

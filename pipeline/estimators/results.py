@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Estimate", "Profile", "heavy_share"]
-
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 
 def _plain(value: Any) -> Any:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.validation import check_probabilities
-
-__all__ = ["LabelDraw", "Round", "Sampling", "labeled_clusters", "resolve_draw", "simple_draw"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import t_quantile
 from pipeline.estimators.results import Profile
-
-__all__ = ["shrink_profile"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _GRID = 400  # values of the between-group sd
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["Curves", "PreparedSignals", "fill_missing_signals", "prepare_signals", "scale_of", "standardize_signals"]
-
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, IntArray, as_floats
 from pipeline.estimators.folds import mid_ranks
-
-FloatArray: TypeAlias = NDArray[np.float64]
-
 
 _CHUNK = 65_536  # rows whose deviations are squared at once
 
@@ -72,7 +66,7 @@ class PreparedSignals:
     def __len__(self) -> int:
         return len(self.signals)
 
-    def scales(self, rows: slice | NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+    def scales(self, rows: slice | IntArray) -> tuple[FloatArray, FloatArray]:
         """Some rows on both scales: standardised values and standardised ranks, (m, K) each."""
         return (self.signals[rows] - self.centre) / self.scale, self.ranks[rows]
 
@@ -114,7 +108,7 @@ def prepare_signals(signals: ArrayLike) -> PreparedSignals:
     return PreparedSignals(values, centre, scale, ranks)
 
 
-def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tuple[FloatArray, NDArray[np.intp]]:
+def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tuple[FloatArray, IntArray]:
     """Fill non-finite signals with their pool mean and append 0/1 indicators of where they were missing.
 
     No row is dropped: dropping would change the target.

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, kolmogorov
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import BoolArray, FloatArray, as_floats
 from pipeline.estimators.signals import PreparedSignals
-
-__all__ = [
-    "check_labeled",
-    "check_outcome",
-    "check_probabilities",
-    "check_signals",
-    "is_binary",
-    "labels_differ_on_profile",
-    "warn_caller",
-    "warn_if_labels_not_random",
-    "warn_if_unscaled",
-]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 _PACKAGE = "pipeline.estimators"
 _COMPARED = 20_000

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.intervals import t_quantile
 from pipeline.estimators.results import Estimate
-
-__all__ = ["MIN_RANGE_LABELS", "jackknife_worth", "labels_worth", "with_worth", "worth_spread"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 MIN_RANGE_LABELS = 30
 """Labeled items from which the noise of ``worth`` can be told."""
@@ -69,9 +65,9 @@ def worth_spread(own: FloatArray, plain: FloatArray, rest: float = 0.0) -> float
 
 def jackknife_worth(
     estimate: Estimate,
-    units: NDArray[np.intp],
+    units: IntArray,
     keys: NDArray[np.uint64],
-    refit: Callable[[NDArray[np.bool_]], Estimate],
+    refit: Callable[[BoolArray], Estimate],
 ) -> Estimate:
     """The estimate with the range of ``worth`` from refits without each independent unit (or group of units).
 

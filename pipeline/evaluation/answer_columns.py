@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.benchmark.agreement import answer_equality
 from pipeline.benchmark.grading import Grader
@@ -19,8 +18,6 @@ from pipeline.tables.column_roles import GRADED, ColumnRoles
 from pipeline.tables.user_table import UserTable
 
 __all__ = ["with_answers"]
-
-FloatArray = NDArray[np.float64]
 
 
 def with_answers(table: UserTable, roles: ColumnRoles) -> tuple[UserTable, ColumnRoles]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import (
@@ -19,6 +18,7 @@ from pipeline.estimators import (
     paired_difference,
     population_mean,
 )
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.document import BestOfNEstimate, EstimateSet, Warned
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
@@ -26,9 +26,6 @@ from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import read_user_table
 
 __all__ = ["ScoreColumns", "estimate_best_of_n", "policy_values"]
-
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

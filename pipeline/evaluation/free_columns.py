@@ -9,15 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.benchmark.agreement import Equal
 from pipeline.errors import InputError
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.free_signals import answer_codes, free_signals
 
 __all__ = ["FreeColumns", "Voice", "free_columns"]
 
-FloatArray = NDArray[np.float64]
 MOST_OTHERS = 12
 """With more other targets than these, only the most reliable have a column of their own."""
 

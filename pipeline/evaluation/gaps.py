@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, FittedGap, ModelLabels, Profile, all_gaps, gap_of
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation import profiles
 from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["MOST_TARGETS", "Pair", "along", "joined", "lace", "one_step", "pairs", "without_signals"]
-
-FloatArray = NDArray[np.float64]
 
 MOST_TARGETS = 60
 """With more targets than this a user names the one that the others are compared with."""

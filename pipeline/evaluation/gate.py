@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc, ndtr, ndtri
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.looks.spending import check_alpha, tail_quantile
 from pipeline.estimators.validation import is_binary
 
@@ -32,8 +33,6 @@ __all__ = [
     "run_noise",
     "these_items_gap",
 ]
-
-FloatArray = NDArray[np.float64]
 
 EXITS = {"SHIP": 0, "BLOCK": 10, "INCONCLUSIVE": 11}
 """Exit codes of the verdicts; 1, 2, 3 and 130 have meanings already."""

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from pipeline.errors import InputError
 from pipeline.estimators import fill_missing_signals, fit_gap
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.looks import tail_quantile
 from pipeline.evaluation.gate import (
     EXITS,
@@ -31,7 +32,6 @@ from pipeline.evaluation.options import RULE
 
 __all__ = ["GateReport", "GateRow", "base_noise", "judge_candidate"]
 
-FloatArray = NDArray[np.float64]
 Target = Literal["population", "pool"]
 Verdict = Literal["SHIP", "BLOCK", "INCONCLUSIVE"]
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError, InputError
+from pipeline.estimators.floats import FloatArray
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.imports.imported import ImportedTable
 from pipeline.tables.imports.suggested_roles import suggested_roles
@@ -20,8 +21,6 @@ from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import nearest_names, read_user_table
 
 __all__ = ["GateColumns", "Version", "read_version"]
-
-FloatArray = NDArray[np.float64]
 
 _IDS = ("id", "item_id", "question_id")
 _GOLDS = ("gold", "score", "correct")

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators import Sampling
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.pool import Axis, TargetPool
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["items_of"]
-
-FloatArray = NDArray[np.float64]
 
 
 def items_of(target: TargetPool, notices: list[Notice]) -> TargetPool:

@@ -6,17 +6,15 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators import check_draw, cluster_components
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.results import heavy_share
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["look_over"]
-
-FloatArray = NDArray[np.float64]
 
 MIN_VARIANCE_LABELS = 8.0
 """Below this many labels behind the variance, intervals of a skewed outcome are known to be too short."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Sampling
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.labels.planning import neyman_allocation
 from pipeline.estimators.labels.strata import LabelStrata, Pilot, residual_strata
 from pipeline.evaluation.pool import TargetPool
@@ -133,7 +134,7 @@ class RealisedDraw:
         strata: (M,) stratum of every item in the second round; None with ``stage``.
     """
 
-    chances: NDArray[np.float64]
+    chances: FloatArray
     stage: NDArray[np.intp] | None = None
     strata: NDArray[np.intp] | None = None
 

@@ -8,17 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, labels_mean, lace_mean
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.user_table import nearest_names
 
 __all__ = ["known_mean", "lace", "lace_deployment", "naive", "one_step", "one_step_pool", "plain_one_step", "repeated"]
-
-FloatArray = NDArray[np.float64]
 
 RANGED_TARGETS = 20
 """Targets up to which the range of what signals are worth comes from refits, at about a second each."""

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators import Sampling, fill_missing_signals
+from pipeline.estimators.floats import FloatArray
 from pipeline.tables.column_roles import ProfileKind
 from pipeline.tables.signal_checks import Notice
 
 __all__ = ["Axis", "Pool", "TargetPool"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

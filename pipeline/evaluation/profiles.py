@@ -15,8 +15,6 @@ from pipeline.evaluation.pool import Axis, Pool, TargetPool
 
 __all__ = ["PlacedAxis", "banded", "comparator", "lace", "naive", "place", "shrunk"]
 
-FloatArray = NDArray[np.float64]
-
 LEARNER_FROM = 200
 """Labeled items from which the logistic learner helps a profile of a 0/1 outcome (below, it does not)."""
 

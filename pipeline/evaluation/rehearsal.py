@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.options import RULE
 from pipeline.evaluation.pool import Pool, TargetPool
 
 __all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target", "rehearsed_of"]
-
-FloatArray = NDArray[np.float64]
 
 BUDGETS = (20, 50, 100, 200)
 """Label budgets that are rehearsed where the table is at least twice as large."""

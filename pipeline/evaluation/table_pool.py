@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.estimators import Sampling
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.answer_columns import with_answers
 from pipeline.evaluation.items import items_of
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
@@ -24,8 +25,6 @@ from pipeline.tables.signal_checks import ALL, Notice, checked_signals
 from pipeline.tables.user_table import UserTable, read_user_table
 
 __all__ = ["read_pool", "table_pool"]
-
-FloatArray = NDArray[np.float64]
 
 MAX_ORDINAL_LEVELS = 12
 MAX_LEVELS = 200

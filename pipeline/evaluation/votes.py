@@ -13,6 +13,7 @@ from scipy.special import stdtr
 
 from pipeline.errors import DataError
 from pipeline.estimators import Estimate, rank_sets_from_intervals
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.gaps.pairwise import PairwiseScores, Votes, bradley_terry, check_votes, win_rate
 from pipeline.estimators.gaps.simultaneous import PairedDifference, holm
 from pipeline.estimators.intervals import t_quantile
@@ -22,7 +23,6 @@ from pipeline.tables.user_table import UserTable
 
 __all__ = ["VoteColumns", "estimate_votes"]
 
-FloatArray = NDArray[np.float64]
 _FIRST = frozenset(["a", "model_a", "model a", "model_1", "first", "left", "1", "1.0", "a>b", "a>>b", "win"])
 _SECOND = frozenset(["b", "model_b", "model b", "model_2", "second", "right", "0", "0.0", "b>a", "b>>a", "loss"])
 _TIE = frozenset(["tie", "tie (bothbad)", "bothbad", "both", "neither", "draw", "equal", "0.5", "a=b", "c"])

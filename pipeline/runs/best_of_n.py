@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.config import RunConfig
 from pipeline.errors import DataError, InputError
@@ -21,8 +19,6 @@ from pipeline.runs.frames import RunTables
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 
 __all__ = ["best_of_n_estimates"]
-
-FloatArray = NDArray[np.float64]
 
 
 def best_of_n_estimates(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.config import RunConfig
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.signal_families import FAMILIES, family_of
@@ -24,8 +24,6 @@ from pipeline.tables.signals import counted_phi
 from pipeline.tables.user_table import UserTable, frame_table
 
 __all__ = ["Exported", "by_criterion", "exported", "run_pool", "tau_matrix"]
-
-FloatArray = NDArray[np.float64]
 
 TAU_MISSING_SHARE = 0.01
 """Share of missing τ predictions from which the reader is told (each is filled so that it corrects nothing)."""

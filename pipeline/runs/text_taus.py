@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.estimators import PenalizedRegression, cross_fit_pool_tau
+from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.options import generator
 from pipeline.runs.embeddings import embedder_of
 from pipeline.runs.frames import RunTables
@@ -18,7 +18,6 @@ from pipeline.tables.item_draws import item_draws
 
 __all__ = ["text_taus"]
 
-FloatArray = NDArray[np.float64]
 FOLDS = 5
 
 

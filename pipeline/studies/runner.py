@@ -14,8 +14,6 @@ import numpy as np
 from pipeline.errors import InputError
 from pipeline.studies.registry import Progress, Study, StudyOptions, StudyResult
 
-__all__ = ["map_replicates", "run_study", "task_generator", "write_result"]
-
 Payload = TypeVar("Payload")
 SCHEMA = 1
 

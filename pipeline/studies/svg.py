@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-__all__ = ["Series", "line_chart"]
-
 PALETTE = ("#1f6fb4", "#d1495b", "#2a9d5c", "#8a5fbf", "#e08e1b", "#4d4d4d", "#17a2b8", "#b0785c")
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 62.0, 16.0, 40.0, 52.0
 

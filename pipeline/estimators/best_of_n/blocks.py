@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.estimators.best_of_n.ranks import ascending_ranks
 from pipeline.estimators.best_of_n.weights import RankWeights
-
-__all__ = ["block_values", "cyclic_sums"]
+from pipeline.estimators.floats import BoolArray, FloatArray
 
 _CHUNK = 1 << 15
 _LEVELS_PER_CANDIDATE = 4
@@ -76,7 +75,7 @@ def _windows(columns: NDArray[Any], length: int, out: NDArray[Any], place: int) 
             out[..., (column + place) % count, :] += running
 
 
-def block_values(keys: NDArray[Any], values: NDArray[np.float64], weights: RankWeights) -> NDArray[np.float64]:
+def block_values(keys: NDArray[Any], values: FloatArray, weights: RankWeights) -> FloatArray:
     """Σ_m q_m v_m of every row, q being the winner weights of the row's keys.
 
     Args:
@@ -96,7 +95,7 @@ def block_values(keys: NDArray[Any], values: NDArray[np.float64], weights: RankW
     return out
 
 
-def _chunk_values(keys: NDArray[Any], values: NDArray[np.float64], weights: RankWeights) -> NDArray[np.float64]:
+def _chunk_values(keys: NDArray[Any], values: FloatArray, weights: RankWeights) -> FloatArray:
     candidates = keys.shape[1]
     if keys.dtype.kind == "i":
         low = keys.min(axis=1, keepdims=True)
@@ -108,7 +107,7 @@ def _chunk_values(keys: NDArray[Any], values: NDArray[np.float64], weights: Rank
     return _sorted(keys, values, weights, 0)
 
 
-def _counted(levels: NDArray[Any], span: int, values: NDArray[np.float64], weights: RankWeights) -> NDArray[np.float64]:
+def _counted(levels: NDArray[Any], span: int, values: FloatArray, weights: RankWeights) -> FloatArray:
     """Few integer levels 0..span−1: count candidates and add values per level, no sort."""
     blocks = len(levels)
     if blocks > 1:
@@ -121,7 +120,7 @@ def _counted(levels: NDArray[Any], span: int, values: NDArray[np.float64], weigh
     return np.asarray(np.einsum("bs,bs->b", shares / np.maximum(counts, 1), sums))
 
 
-def _top(keys: NDArray[Any], values: NDArray[np.float64], weights: RankWeights) -> float:
+def _top(keys: NDArray[Any], values: FloatArray, weights: RankWeights) -> float:
     """Only ranks from ``cut`` on carry weight: sort those alone, all ties at the threshold included."""
     threshold = np.partition(keys, weights.cut)[weights.cut]
     kept = np.flatnonzero(keys >= threshold)
@@ -129,7 +128,7 @@ def _top(keys: NDArray[Any], values: NDArray[np.float64], weights: RankWeights) 
     return float(_sorted(keys[kept][None, :], values[kept][None, :], weights, first)[0])
 
 
-def _sorted(keys: NDArray[Any], values: NDArray[np.float64], weights: RankWeights, first: int) -> NDArray[np.float64]:
+def _sorted(keys: NDArray[Any], values: FloatArray, weights: RankWeights, first: int) -> FloatArray:
     """Rows whose keys hold the ranks from ``first`` to M−1."""
     order, tied = ascending_ranks(keys)
     # "clip" skips a copy that the bounds check of "raise" would need; the order is a permutation.
@@ -141,9 +140,7 @@ def _sorted(keys: NDArray[Any], values: NDArray[np.float64], weights: RankWeight
     return out
 
 
-def _tied(
-    tied: NDArray[np.bool_], values: NDArray[np.float64], weights: RankWeights, first: int
-) -> NDArray[np.float64]:
+def _tied(tied: BoolArray, values: FloatArray, weights: RankWeights, first: int) -> FloatArray:
     """Sorted rows with equal neighbours: each group of ties shares the weight of its ranks."""
     blocks, count = values.shape
     begins = np.ones((blocks, count), dtype=np.bool_)

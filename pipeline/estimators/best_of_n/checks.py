@@ -7,14 +7,11 @@ from dataclasses import dataclass, fields
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc
 
 from pipeline.estimators.best_of_n.estimators import best_of_n, best_of_n_reuse
-
-__all__ = ["ScoreWarning", "best_of_n_warnings", "critical_rho", "drift_test"]
-
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 _FEW_LEVELS = 5
 _MOSTLY_REPEATED = 0.9

@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pipeline.estimators.best_of_n.blocks import block_values, cyclic_sums
 from pipeline.estimators.best_of_n.estimators import best_of_n, best_of_n_batch, best_of_n_reuse, score_columns
 from pipeline.estimators.best_of_n.weights import check_integer, check_subset_size, rank_weights
-
-__all__ = ["Design", "Sensitivity", "compare_designs", "dependence_sensitivity"]
-
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,21 +14,7 @@ from scipy.special import erf
 from pipeline.estimators.best_of_n.blocks import block_values, cyclic_sums
 from pipeline.estimators.best_of_n.lattice import Lattice, as_columns, integer_scores, lattice_steps
 from pipeline.estimators.best_of_n.weights import RankWeights, check_integer, check_subset_size, rank_weights
-from pipeline.estimators.floats import as_floats
-
-__all__ = [
-    "best_of_n",
-    "best_of_n_batch",
-    "best_of_n_complete",
-    "best_of_n_fixed_split",
-    "best_of_n_gold",
-    "best_of_n_plug_in",
-    "best_of_n_reuse",
-    "score_columns",
-    "two_candidate_umvu",
-]
-
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray, IntArray, as_floats
 
 _CHUNK = 1 << 16
 _MOST_SELECTION_SETS = 1_000_000
@@ -263,7 +249,7 @@ def _columns(scores: NDArray[Any]) -> FloatArray:
     return np.asarray(as_columns(scores, np.float64))
 
 
-def _selection_sets(draws: int, depth: int, candidates: int) -> Iterator[NDArray[np.intp]]:
+def _selection_sets(draws: int, depth: int, candidates: int) -> Iterator[IntArray]:
     """All size-J column sets as (S, J) arrays, a bounded number at a time."""
     every = combinations(range(draws), depth)
     size = max(1, _CHUNK // (candidates * draws))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEPS", "Lattice", "as_columns", "integer_scores", "lattice_steps"]
+from pipeline.estimators.floats import BoolArray, FloatArray
 
 Lattice = float | Literal["auto"] | None
 
@@ -23,7 +23,7 @@ _CHUNK = 1 << 17
 _BLOCK = 1 << 15
 
 
-def lattice_steps(scores: NDArray[Any], lattice: Lattice) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def lattice_steps(scores: NDArray[Any], lattice: Lattice) -> tuple[FloatArray, BoolArray]:
     """The step on which each prompt's scores lie.
 
     "auto" takes the first of ``STEPS`` with max|R/step − round(R/step)| < 1e-6, or within the rounding of scores
@@ -73,7 +73,7 @@ def _declared_step(lattice: Any) -> float:
     return step
 
 
-def _detected(scores: NDArray[np.float64], precision: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _detected(scores: FloatArray, precision: float) -> tuple[FloatArray, BoolArray]:
     largest = np.abs(scores).max(axis=(1, 2)) if precision > _DOUBLE else np.zeros(len(scores))
     steps = np.full(len(scores), np.nan)
     relative = np.zeros(len(scores), dtype=np.bool_)
@@ -95,20 +95,18 @@ def _detected(scores: NDArray[np.float64], precision: float) -> tuple[NDArray[np
     return steps, relative
 
 
-def _fits(
-    scores: NDArray[np.float64], step: float, allowed: NDArray[np.float64], *, relative: bool
-) -> NDArray[np.bool_]:
+def _fits(scores: FloatArray, step: float, allowed: FloatArray, *, relative: bool) -> BoolArray:
     """(P,) whether the scores lie on the lattice and use it: more than one level unless all are equal."""
     shifted = scores - scores[:, :1] if relative else scores
     high, low = shifted.max(axis=(1, 2)), shifted.min(axis=(1, 2))
     size = np.maximum(np.abs(high), np.abs(low))
     one_level = np.rint(high / step) == np.rint(low / step)
     spread = (high - low) > _ROUNDING * np.maximum(np.abs(scores).max(axis=(1, 2)) if relative else size, 1e-300)
-    usable: NDArray[np.bool_] = (size / step * scores.shape[2] < _LARGEST) & ~(one_level & spread)
+    usable: BoolArray = (size / step * scores.shape[2] < _LARGEST) & ~(one_level & spread)
     return np.asarray(usable & (_offsets(shifted, step, relative=False) < allowed))
 
 
-def _offsets(scores: NDArray[Any], step: float, *, relative: bool) -> NDArray[np.float64]:
+def _offsets(scores: NDArray[Any], step: float, *, relative: bool) -> FloatArray:
     """(P,) largest distance from the lattice in units of the step, a slice of candidates at a time."""
     prompts, candidates, draws = scores.shape
     rows = max(1, _CHUNK // max(1, prompts * draws))
@@ -132,7 +130,7 @@ def as_columns(scores: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 
 def integer_scores(
-    scores: NDArray[Any], steps: NDArray[np.float64], relative: NDArray[np.bool_], *, summed: int | None = None
+    scores: NDArray[Any], steps: FloatArray, relative: BoolArray, *, summed: int | None = None
 ) -> NDArray[Any]:
     """Scores (P, M, K) on the lattice as integers (P, K, M), one contiguous row per score column.
 
@@ -152,7 +150,7 @@ def integer_scores(
     return out
 
 
-def _width(scores: NDArray[Any], steps: NDArray[np.float64], summed: int) -> type[np.int32 | np.int64]:
+def _width(scores: NDArray[Any], steps: FloatArray, summed: int) -> type[np.int32 | np.int64]:
     """int32 where sums of levels, counted from 0 or from any score, fit with room to spare."""
     largest = max(abs(float(scores.max())), abs(float(scores.min()))) / float(steps.min())
     return np.int32 if 4.0 * largest * summed < 2.0**31 else np.int64

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.best_of_n.population import share_interval, unit_moments
 from pipeline.estimators.best_of_n.weights import check_integer, rank_weights
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.results import Estimate
-
-__all__ = ["pass_at_k", "pass_at_k_mean"]
 
 
 def pass_at_k(correct: int, n: int, k: int) -> float:
@@ -74,7 +73,7 @@ def pass_at_k_mean(
     )  # fmt: skip
 
 
-def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> NDArray[np.float64]:
+def _item_values(counts: NDArray[Any], samples: NDArray[Any], k: int) -> FloatArray:
     """(P,) pass@k of every item, looked up in the table of its sample size."""
     if samples.ndim == 0:
         return np.asarray(rank_weights(int(samples), _check_k(k, int(samples))).above[counts])

@@ -7,18 +7,14 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.clusters import cluster_index
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile, wilson_interval
 from pipeline.estimators.results import Estimate
 
-__all__ = ["paired_difference", "population_mean", "share_interval", "unit_moments"]
-
 _ROUNDING = 1e-12
-
-FloatArray = NDArray[np.float64]
 
 
 def population_mean(

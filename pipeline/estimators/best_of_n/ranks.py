@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ascending_ranks"]
+from pipeline.estimators.floats import BoolArray
 
 _MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-def ascending_ranks(keys: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+def ascending_ranks(keys: NDArray[Any]) -> tuple[NDArray[np.int64], BoolArray | None]:
     """Sort every row of keys.
 
     Args:
@@ -67,7 +67,7 @@ def _packed(keys: NDArray[Any], bits: int) -> tuple[NDArray[np.int64], bool]:
     return packed, False
 
 
-def _settled(keys: NDArray[Any], order: NDArray[np.int64], close: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+def _settled(keys: NDArray[Any], order: NDArray[np.int64], close: BoolArray) -> BoolArray | None:
     """Reorder in place the runs of keys that share their high bits; return which neighbours are equal."""
     blocks, count = order.shape
     involved = np.zeros((blocks, count), dtype=np.bool_)

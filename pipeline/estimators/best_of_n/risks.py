@@ -9,8 +9,6 @@ import numpy as np
 
 from pipeline.estimators.best_of_n.weights import check_integer
 
-__all__ = ["bounded_risk_bound", "gaussian_pair_risk", "holdout_pair_risk"]
-
 
 def gaussian_pair_risk(j: int, k: int, sigma: float) -> float:
     """Least unbiased MSE at equal means for two Gaussian candidates of known σ: the risk of the UMVU estimator.

@@ -11,10 +11,7 @@ from scipy.special import ndtr
 
 from pipeline.estimators.best_of_n.lattice import lattice_steps
 from pipeline.estimators.best_of_n.weights import check_integer, check_subset_size
-
-__all__ = ["bernoulli_target", "gaussian_target", "gaussian_targets", "lattice_target"]
-
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 _REACH = 9.0
 _PANEL = 1.0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RankWeights", "check_subset_size", "rank_weights", "winner_weights"]
+from pipeline.estimators.floats import FloatArray
 
 _NEGLIGIBLE = 1e-18
 _EXTENDED = float(np.finfo(np.longdouble).eps) < 1e-18
@@ -29,10 +29,10 @@ class RankWeights:
         cut: ranks under ``cut`` carry less than 1e-18 of weight together.
     """
 
-    single: NDArray[np.float64]
+    single: FloatArray
     extended: NDArray[Any]
     below: NDArray[Any]
-    above: NDArray[np.float64]
+    above: FloatArray
     cut: int
 
 
@@ -99,7 +99,7 @@ def _decimal_recursion(candidates: int, n: int) -> NDArray[Any]:
     return weights
 
 
-def winner_weights(keys: ArrayLike, n: int) -> NDArray[np.float64]:
+def winner_weights(keys: ArrayLike, n: int) -> FloatArray:
     """Chance q_m that candidate m has the highest key in a uniform size-N subset, ties broken uniformly.
 
     q_m = [C(L_m + c_m, N) − C(L_m, N)] / (c_m · C(M, N)) with L_m keys below and c_m keys equal to a_m

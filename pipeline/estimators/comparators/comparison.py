@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.comparators.predictor import LogisticPredictor, fit_standardized
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.lace.localities import ProfileAxis
-
-__all__ = ["Comparison", "ComparisonPool", "check_folds", "numeric_profile", "predictor_covariates", "split_folds"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
 
 UNKNOWN_SHARE = 0.5
 """What a predictor without any training row says."""
@@ -114,7 +109,7 @@ class Comparison:
         total = scaled.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(scaled, total, out=np.zeros_like(scaled), where=total > 0.0))
 
-    def _predictor(self, covariates: FloatArray, training: NDArray[np.bool_] | None = None) -> LogisticPredictor:
+    def _predictor(self, covariates: FloatArray, training: BoolArray | None = None) -> LogisticPredictor:
         """Logistic of Y fitted on the labeled items (or some), weighted by the inverse of their chances."""
         used = np.ones(len(self.rows), dtype=np.bool_) if training is None else training
         weights = None if self.inverse_chances is None else self.inverse_chances[used]
@@ -198,7 +193,7 @@ def split_folds(size: int, rng: np.random.Generator) -> IntArray:
     return fold
 
 
-def check_folds(fold_of: ArrayLike, inside: NDArray[np.bool_], name: str) -> IntArray:
+def check_folds(fold_of: ArrayLike, inside: BoolArray, name: str) -> IntArray:
     """The folds of the items ``inside``, 0 or 1.
 
     Raises:

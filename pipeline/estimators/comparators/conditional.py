@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.comparators.comparison import Comparison, ComparisonPool, numeric_profile
-
-__all__ = ["matern_features", "ppci"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 GRID = 25
 """Points of the L-curve."""

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.comparators.comparison import Comparison
-
-__all__ = [
-    "aug_plugin",
-    "global_cv",
-    "lace_value",
-    "local_coefficients",
-    "oracle_value",
-    "per_signal_cv",
-    "residual_only",
-    "scalar_cv",
-]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 
 def local_coefficients(problem: Comparison, columns: slice = slice(None)) -> FloatArray:

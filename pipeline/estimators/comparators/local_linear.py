@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.comparators.comparison import Comparison
-
-__all__ = ["local_linear", "local_ppi"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 SINGULAR = 1e-12
 """Smallest eigenvalue of the weighted design, in units of its reach squared, that still gives a slope."""

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.comparators.comparison import UNKNOWN_SHARE, Comparison, numeric_profile
-
-__all__ = ["plugin_judge", "plugin_multi", "strat_ppi"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import BoolArray, FloatArray
 
 
 def plugin_judge(problem: Comparison) -> FloatArray:
@@ -46,7 +40,7 @@ def strat_ppi(problem: Comparison, strata: int = 5) -> FloatArray:
     return np.asarray(np.interp(points, (edges[:-1] + edges[1:]) / 2.0, values))
 
 
-def _stratum_value(problem: Comparison, prediction: FloatArray, members: NDArray[np.bool_]) -> float:
+def _stratum_value(problem: Comparison, prediction: FloatArray, members: BoolArray) -> float:
     inside = members[problem.rows]
     y = problem.y[inside]
     if not len(y):

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.logistic import fit_logistic
-
-__all__ = ["LogisticPredictor", "fit_standardized"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.comparators.comparison import (
     Comparison,
@@ -26,16 +26,13 @@ from pipeline.estimators.comparators.control_variates import (
 )
 from pipeline.estimators.comparators.local_linear import local_ppi
 from pipeline.estimators.comparators.plug_in import plugin_judge, plugin_multi, strat_ppi
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Locality, resolve_axis
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import scale_of, standardize_signals
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, is_binary
-
-__all__ = ["METHODS", "build_comparison", "comparator_profile", "comparator_value"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _PLAIN: dict[str, Callable[[Comparison], FloatArray]] = {
     "plugin_judge": plugin_judge,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.gaps.decisions import FittedGap, fit_gap
 from pipeline.estimators.labels.strata import Pilot, control_variate_fit
 from pipeline.estimators.lace.averaged import averaged_fit
@@ -20,10 +21,6 @@ from pipeline.estimators.lace.scalar import ScalarFit, Spread, spread_of
 from pipeline.estimators.sampling import Sampling, resolve_draw
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, is_binary
 
-__all__ = ["ModelLabels", "all_gaps", "gap_of"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
 Adapt: TypeAlias = Literal["average", "curved"]
 
 _LEAST_SHARED = 5
@@ -60,7 +57,7 @@ class _Model:
 
     y: FloatArray
     signals: FloatArray
-    labeled: NDArray[np.bool_]
+    labeled: BoolArray
     items: NDArray[Any]
     names: tuple[str, ...]
     clusters: NDArray[Any] | None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtr
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.gaps.simultaneous import DEFAULT_SEED, PairedDifference, holm, max_t_quantile
 from pipeline.estimators.intervals import check_level, t_quantile
 from pipeline.estimators.lace.averaged import averaged_fit
@@ -21,10 +22,6 @@ from pipeline.estimators.sampling import Sampling, resolve_draw
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals
 from pipeline.estimators.worth import with_worth
-
-__all__ = ["FittedGap", "fit_gap", "joint_gaps"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import check_matrix, check_vector, is_binary
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level, t_interval
 from pipeline.estimators.means import mean_and_variance, sample_variance
 from pipeline.estimators.one_step.correction import (
@@ -29,10 +30,6 @@ from pipeline.estimators.one_step.correction import (
 )
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.worth import with_worth
-
-__all__ = ["mean_gap"]
-
-FloatArray = NDArray[np.float64]
 
 
 def _gap_contrasts(

@@ -6,18 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.gaps.simultaneous import max_t_quantile
 from pipeline.estimators.intervals import check_level, t_quantile, wilson_interval
 from pipeline.estimators.results import Estimate
 
-__all__ = ["PairwiseScores", "Votes", "bradley_terry", "check_votes", "win_rate"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 FOLDS = 5
 MIN_CLUSTERS = 20
 """Below this many labelled clusters nothing is learnt from the signals."""
@@ -48,7 +45,7 @@ class Votes:
     count: int
 
     @property
-    def labeled(self) -> NDArray[np.bool_]:
+    def labeled(self) -> BoolArray:
         """(M,) which comparisons a person voted on."""
         return np.isfinite(self.share)
 
@@ -108,7 +105,7 @@ def check_votes(
     return Votes(a, b, v, predicted, pooled, groups, count)
 
 
-def _prediction(votes: Votes, signals: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
+def _prediction(votes: Votes, signals: FloatArray, rows: BoolArray) -> FloatArray:
     """(M,) predicted shares, learnt from some labelled rows."""
     moment = _net(votes, np.where(rows, votes.share - 0.5, 0.0)) / rows.sum()
     scores = _solve(votes, moment, np.where(rows, 1.0 / rows.sum(), 0.0), ridge=1.0 / rows.sum())
@@ -224,7 +221,7 @@ def bradley_terry(votes: Votes, *, level: float = 0.95, seed: int = 0) -> Pairwi
     return PairwiseScores(scores, covariance, df, quantile, level, n)
 
 
-def win_rate(votes: Votes, rows: NDArray[np.bool_], sides: FloatArray, *, level: float = 0.95) -> Estimate | None:
+def win_rate(votes: Votes, rows: BoolArray, sides: FloatArray, *, level: float = 0.95) -> Estimate | None:
     """What one side wins of some comparisons, ties counting half, votes corrected by the signals.
 
     θ̂ = Σ_T ĝ/M + Σ_L (v − ĝ)/n over the rows; the interval is Wilson's with the effective number of votes.

@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.gaps.simultaneous import PairedDifference, paired_differences
-
-__all__ = ["RankSet", "exact_match", "kendall_tau", "rank_sets", "rank_sets_from_intervals"]
-
-FloatArray = NDArray[np.float64]
 
 
 def _pair_signs(values: ArrayLike, name: str) -> NDArray[np.int8]:
@@ -34,7 +31,7 @@ def _both_signs(values: ArrayLike, reference: ArrayLike) -> tuple[NDArray[np.int
     return ours, theirs
 
 
-def exact_match(values: ArrayLike, reference: ArrayLike) -> NDArray[np.bool_]:
+def exact_match(values: ArrayLike, reference: ArrayLike) -> BoolArray:
     """Whether every pair of models is ordered as in the reference; a tie matches only a tie.
 
     Args:

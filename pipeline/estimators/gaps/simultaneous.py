@@ -8,16 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from pipeline.estimators.checks import check_matrix, is_binary
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.intervals import check_level, t_quantile
 
-__all__ = ["PairedDifference", "holm", "max_t_quantile", "paired_differences"]
-
-FloatArray = NDArray[np.float64]
 DEFAULT_SEED = 20261
 
 
@@ -137,7 +135,7 @@ def _difference_covariance(covariance: FloatArray, contrasts: FloatArray) -> Flo
     return np.asarray(result)
 
 
-def _least_se(values: FloatArray, first: NDArray[np.intp], second: NDArray[np.intp]) -> FloatArray:
+def _least_se(values: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
     """Agresti and Min's standard error of each pair of 0/1 columns: half a count is added to every cell."""
     n, both = len(values), values.T @ values
     total = np.diag(both)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc, gammaincc
 
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
 from pipeline.estimators.signals import prepare_signals
 from pipeline.estimators.validation import check_labeled, check_probabilities, check_signals
-
-__all__ = ["DrawCheck", "check_draw"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _FEWEST = 5
 _KEPT = 1e-8
@@ -89,7 +86,7 @@ def check_draw(
 
 
 def _variance(
-    ranks: FloatArray, mask: NDArray[np.bool_], draw: LabelDraw, chances: FloatArray | None, clusters: Any
+    ranks: FloatArray, mask: BoolArray, draw: LabelDraw, chances: FloatArray | None, clusters: Any
 ) -> FloatArray:
     """(P, P) variance of d, from the pool."""
     rows, n = len(ranks), int(mask.sum())

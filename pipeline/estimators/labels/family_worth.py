@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["FamilyWorth", "family_worth"]
-
 LEAST_GAIN = 1.05
 """Times the labels below which a family of signals is not worth a price."""
 

@@ -9,23 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile
 from pipeline.estimators.labels.family_worth import FamilyWorth as FamilyWorth
 from pipeline.estimators.labels.family_worth import family_worth as family_worth
 from pipeline.estimators.results import Estimate, Profile
 
-__all__ = [
-    "LabelPlan",
-    "half_width",
-    "inclusion_probabilities",
-    "labels_needed",
-    "neyman_allocation",
-    "plan_mean",
-    "plan_profile",
-    "residual_variance",
-]
-
-FloatArray = NDArray[np.float64]
 Target = Literal["pool", "population"]
 
 _MIN_LABELS = 3
@@ -286,9 +275,7 @@ def _harder(plan: LabelPlan, other: LabelPlan) -> bool:
     return plan.labels > other.labels
 
 
-def neyman_allocation(
-    sizes: ArrayLike, deviations: ArrayLike, labels: int, *, minimum: ArrayLike = 2
-) -> NDArray[np.intp]:
+def neyman_allocation(sizes: ArrayLike, deviations: ArrayLike, labels: int, *, minimum: ArrayLike = 2) -> IntArray:
     """Labels per stratum, n_h ∝ M_h σ_h, at least ``minimum`` (or M_h) and at most M_h each.
 
     Args:
@@ -329,7 +316,7 @@ def _water_filled(wish: FloatArray, least: NDArray[np.int64], most: NDArray[np.i
     return np.asarray(np.clip(math.exp(high) * wish, least, most), dtype=np.float64)
 
 
-def _rounded(wish: FloatArray, least: NDArray[np.int64], most: NDArray[np.int64], total: int) -> NDArray[np.intp]:
+def _rounded(wish: FloatArray, least: NDArray[np.int64], most: NDArray[np.int64], total: int) -> IntArray:
     """Largest remainders within the bounds."""
     counts = np.clip(np.floor(wish + 1e-9).astype(np.int64), least, most)
     while counts.sum() != total:

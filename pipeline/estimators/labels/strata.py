@@ -8,11 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.signals import standardize_signals
-
-__all__ = ["LabelStrata", "Pilot", "control_variate_fit", "residual_deviations", "residual_strata"]
-
-FloatArray = NDArray[np.float64]
 
 _RIDGE = 0.3
 _SHRINKAGE = 10.0
@@ -36,7 +33,7 @@ class LabelStrata:
         deviations: (H,) residual sds of the control variate.
     """
 
-    strata: NDArray[np.intp]
+    strata: IntArray
     sizes: NDArray[np.int64]
     deviations: FloatArray
 
@@ -67,9 +64,7 @@ def control_variate_fit(pilot: Pilot, ridge: float = _RIDGE) -> tuple[FloatArray
     return prediction, residual
 
 
-def residual_deviations(
-    residuals: Sequence[FloatArray], strata: NDArray[np.intp], shrinkage: float = _SHRINKAGE
-) -> FloatArray:
+def residual_deviations(residuals: Sequence[FloatArray], strata: IntArray, shrinkage: float = _SHRINKAGE) -> FloatArray:
     """Residual sd per stratum, shrunk to the overall one with the weight of ``shrinkage`` labels; (H,).
 
     Several outcomes are averaged as variances.
@@ -90,7 +85,7 @@ def residual_deviations(
     return np.sqrt(total / len(residuals))
 
 
-def residual_strata(pilots: Sequence[Pilot], *, groups: int = 5, strata: NDArray[np.intp] | None = None) -> LabelStrata:
+def residual_strata(pilots: Sequence[Pilot], *, groups: int = 5, strata: IntArray | None = None) -> LabelStrata:
     """Quantile groups of the control variate's prediction (or given strata) with their residual sds.
 
     Args:

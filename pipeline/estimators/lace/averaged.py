@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.lace.adaptive.mean_fit import adaptive_mean
 from pipeline.estimators.lace.scalar import ScalarFit, degrees_of
 from pipeline.estimators.sampling import LabelDraw
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.worth import worth_spread
 
-__all__ = ["averaged_fit"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-
 
 def averaged_fit(
     signals: FloatArray | PreparedSignals,
     outcome: FloatArray,
-    mask: NDArray[np.bool_],
+    mask: BoolArray,
     draw: LabelDraw,
     learner: Literal["logistic"] | None,
     rng: np.random.Generator | int | None,

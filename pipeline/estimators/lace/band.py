@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Locality
 from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, fit_profile, pose_problem
 from pipeline.estimators.results import Profile
 from pipeline.estimators.sampling import Sampling
-
-__all__ = ["lace_profile_band", "pointwise_level"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _BATCH = 4_000_000  # doubles of multipliers drawn at once
 

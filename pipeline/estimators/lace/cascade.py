@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import BoolArray, FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample, LocalFit, fit_points, label_weights, point_blocks
 from pipeline.estimators.lace.interval import (
@@ -27,10 +26,6 @@ from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import scale_of
 from pipeline.estimators.validation import is_binary, warn_if_unscaled
-
-__all__ = ["lace_cascade"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def lace_cascade(
@@ -114,7 +109,7 @@ def lace_cascade(
     return replace(fitted.profile(target, interval, level), gain=gain)
 
 
-def _check_ratings(expensive: ArrayLike, labeled: NDArray[np.bool_]) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _check_ratings(expensive: ArrayLike, labeled: BoolArray) -> tuple[FloatArray, BoolArray]:
     ratings = as_floats(expensive, "expensive")
     ratings = ratings[:, None] if ratings.ndim == 1 else ratings
     if ratings.ndim != 2 or len(ratings) != len(labeled):

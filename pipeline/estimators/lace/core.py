@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.localities import ProfileAxis, normalise_log_kernel
 from pipeline.estimators.sampling import LabelDraw
-
-__all__ = ["LabeledSample", "LocalFit", "fit_points", "label_weights", "point_blocks", "ridge_inverse"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _BLOCK_VALUES = 4_000_000  # doubles in one (points, labels) block times the number of signals
 
@@ -37,7 +32,7 @@ class LabeledSample:
     signals: FloatArray
     inclusion: FloatArray | None
     rows: int
-    clusters: NDArray[np.intp] | None = None
+    clusters: IntArray | None = None
     draw: LabelDraw | None = None
 
     @property

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import BoolArray, FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.adaptive.candidates import (
     AdaptiveLabels,
@@ -32,10 +32,6 @@ from pipeline.estimators.validation import (
     warn_caller,
     warn_if_unscaled,
 )
-
-__all__ = ["lace_deployment"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def lace_deployment(
@@ -106,7 +102,7 @@ def lace_deployment(
     return replace(estimate, target="deployment")
 
 
-def _check_ratio(ratio: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
+def _check_ratio(ratio: ArrayLike, mask: BoolArray) -> FloatArray:
     rho = as_floats(ratio, "ratio")
     if rho.shape != mask.shape:
         raise ValueError(f"ratio must have shape {mask.shape}, got {rho.shape}")
@@ -122,7 +118,7 @@ def _check_ratio(ratio: ArrayLike, mask: NDArray[np.bool_]) -> FloatArray:
 def _influence_fit(
     signals: FloatArray,
     outcome: FloatArray,
-    mask: NDArray[np.bool_],
+    mask: BoolArray,
     rho: FloatArray,
     draw: LabelDraw,
     ridge: float,
@@ -164,7 +160,7 @@ def _influence_fit(
 
 
 def _labels(
-    signals: FloatArray, outcome: FloatArray, mask: NDArray[np.bool_], rho: FloatArray, draw: LabelDraw
+    signals: FloatArray, outcome: FloatArray, mask: BoolArray, rho: FloatArray, draw: LabelDraw
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(y, S, deployment weights) of the labeled items."""
     weights = draw.shares * rho[mask]
@@ -174,7 +170,7 @@ def _labels(
 def _averaged_fit(
     signals: FloatArray,
     outcome: FloatArray,
-    mask: NDArray[np.bool_],
+    mask: BoolArray,
     rho: FloatArray,
     draw: LabelDraw,
     learner: str | None,

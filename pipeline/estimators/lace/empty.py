@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.lace.core import LabeledSample
 from pipeline.estimators.lace.interval import PointSummary
-
-__all__ = ["pooled_mean_at_empty"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def pooled_mean_at_empty(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level, t_quantile
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Locality
@@ -17,10 +17,6 @@ from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, fit_p
 from pipeline.estimators.results import Profile
 from pipeline.estimators.sampling import Sampling
 from pipeline.estimators.validation import check_outcome, check_signals, is_binary
-
-__all__ = ["gap_signals", "lace_gap", "unless_all_agree"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def lace_gap(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample
 from pipeline.estimators.lace.gap import unless_all_agree
@@ -21,10 +21,6 @@ from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import standardize_signals
 from pipeline.estimators.validation import check_signals, warn_if_unscaled
-
-__all__ = ["lace_gaps"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _CHUNK_DOUBLES = 4_000_000
 

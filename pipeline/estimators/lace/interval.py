@@ -9,14 +9,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.intervals import normal_quantile, t_quantile, wilson_interval
 from pipeline.estimators.lace.core import LabeledSample, LocalFit
 from pipeline.estimators.results import Profile
 from pipeline.estimators.worth import labels_worth
 
-__all__ = ["FittedProfile", "Interval", "PointSummary", "Target", "join_summaries", "summarise", "superpopulation_term"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = Literal["auto", "t", "wilson"]
 Target: TypeAlias = Literal["pool", "population"]
 
@@ -48,7 +46,7 @@ class PointSummary:
     n_effective: FloatArray
     raw_r2: FloatArray
     r2: FloatArray
-    agree: NDArray[np.bool_]
+    agree: BoolArray
     noise: FloatArray
     design: FloatArray
 
@@ -108,7 +106,7 @@ def outcome_spread(weights: FloatArray, centred: FloatArray, n_effective: FloatA
         return np.asarray(local / np.maximum(1.0 - 1.0 / n_effective, 0.05))
 
 
-def labels_agree(weights: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
+def labels_agree(weights: FloatArray, y: FloatArray) -> BoolArray:
     """(g,) whether all labels with w ≥ 0.01·max w are equal."""
     inside = weights >= _NEIGHBOURHOOD * weights.max(axis=1, keepdims=True)
     inside &= weights > 0.0
@@ -244,7 +242,7 @@ def point_intervals(
     return low, high, kinds
 
 
-def needs_wilson(summary: PointSummary) -> NDArray[np.bool_]:
+def needs_wilson(summary: PointSummary) -> BoolArray:
     """Where the labels in reach all agree, are few (n_eff < 8), or hold fewer than 2 of the rarer outcome."""
     naive, count = summary.naive, summary.independent
     with np.errstate(invalid="ignore"):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.lace.localities import Gaussian, ProfileAxis
-
-__all__ = ["ExpandedBlock", "GeneralBlock", "KernelBlock", "UniformBlock", "best_block", "uniform_block"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _UNDERFLOW = -300.0  # exponents below this are shifted by their maximum before exp
 _EXPANDED_REACH = 64.0  # scaled distance of the outermost point from the middle, for the expansion

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import Interval, check_interval
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.near_census import near_census_interval
 from pipeline.estimators.lace.scalar import ScalarFit, spread_of
@@ -18,10 +18,6 @@ from pipeline.estimators.results import Estimate
 from pipeline.estimators.sampling import Sampling, resolve_draw
 from pipeline.estimators.validation import check_outcome, check_probabilities, is_binary
 from pipeline.estimators.worth import with_worth
-
-__all__ = ["labels_mean"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def labels_mean(

@@ -9,21 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pipeline.estimators.floats import as_floats, is_missing
-
-__all__ = [
-    "Categorical",
-    "Gaussian",
-    "Locality",
-    "Ordinal",
-    "ProfileAxis",
-    "encode_like",
-    "normalise_log_kernel",
-    "resolve_axis",
-    "rule_of_thumb_bandwidth",
-]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray, as_floats, is_missing
 
 _LONG = 200_000
 

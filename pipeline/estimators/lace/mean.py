@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.folds import scrambled
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.averaged import averaged_fit
@@ -28,10 +29,6 @@ from pipeline.estimators.validation import (
     warn_if_unscaled,
 )
 from pipeline.estimators.worth import jackknife_worth
-
-__all__ = ["lace_mean"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def lace_mean(
@@ -115,7 +112,7 @@ def lace_mean(
     at = np.flatnonzero(mask)
     chances = None if inclusion is None else np.minimum(inclusion, 1.0 - 1e-9)  # a label left out was not certain
 
-    def refit(kept: NDArray[np.bool_]) -> Estimate:
+    def refit(kept: BoolArray) -> Estimate:
         fewer = mask.copy()
         fewer[at[~kept]] = False
         return lace_mean(
@@ -130,7 +127,7 @@ def lace_mean(
 def _fixed_mean(
     signals: FloatArray,
     outcome: FloatArray,
-    mask: NDArray[np.bool_],
+    mask: BoolArray,
     draw: LabelDraw,
     ridge: float | Literal["cv"],
     standardize: bool,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-__all__ = ["near_census_interval"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 
 def near_census_interval(y: FloatArray, rows: int, value: float, level: float) -> tuple[float, float] | None:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.kernel_blocks import KernelBlock, best_block, uniform_block
 from pipeline.estimators.lace.localities import ProfileAxis
-
-__all__ = ["MomentAccumulator", "PoolMoments", "pool_moments", "profile_means", "row_chunks"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _CHUNK_VALUES = 400_000  # doubles in the kernel block and the feature block together: they stay in the L2 cache
 _CENTRED_ON = 16_384  # rows whose mean is subtracted before products are formed
@@ -133,7 +128,7 @@ class MomentAccumulator:
 
 
 @lru_cache(maxsize=32)
-def _upper_triangle(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _upper_triangle(count: int) -> tuple[IntArray, IntArray]:
     return np.triu_indices(count)
 
 

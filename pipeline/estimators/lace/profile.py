@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample, fit_points, label_weights, point_blocks
 from pipeline.estimators.lace.interval import (
@@ -35,10 +36,6 @@ from pipeline.estimators.validation import (
     warn_if_unscaled,
 )
 
-__all__ = ["DEFAULT_RIDGE", "ProfileProblem", "fit_profile", "fixed_profile", "lace_profile", "pose_problem"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-
 DEFAULT_RIDGE: float = 0.3  # compared by identity: an omitted ridge is not the same as an explicit 0.3
 
 
@@ -59,11 +56,11 @@ class ProfileProblem:
     axis: ProfileAxis
     signals: FloatArray
     y: FloatArray
-    labeled: NDArray[np.bool_]
+    labeled: BoolArray
     inclusion: FloatArray | None
     draw_p: float
     prepared: PreparedSignals | None = None
-    clusters: NDArray[np.intp] | None = None
+    clusters: IntArray | None = None
     draw: LabelDraw | None = None
 
     def sample(self, centre: FloatArray, scale: FloatArray | float = 1.0) -> LabeledSample:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import normal_quantile, t_quantile, wilson_interval
 from pipeline.estimators.lace.interval import Interval, Target, labels_agree
 from pipeline.estimators.lace.near_census import near_census_interval
@@ -17,10 +17,6 @@ from pipeline.estimators.results import Estimate
 from pipeline.estimators.sampling import LabelDraw
 from pipeline.estimators.validation import is_binary
 from pipeline.estimators.worth import with_worth, worth_spread
-
-__all__ = ["ScalarFit", "Spread", "degrees_of", "scalar_estimate", "spread_of"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import BoolArray, FloatArray, as_floats
 from pipeline.estimators.lace.core import ridge_inverse
 from pipeline.estimators.lace.localities import Locality, ProfileAxis, normalise_log_kernel, resolve_axis
 from pipeline.estimators.lace.pool import pool_moments
@@ -21,10 +21,6 @@ from pipeline.estimators.lace.profile import (
 )
 from pipeline.estimators.signals import prepare_signals
 from pipeline.estimators.validation import check_signals, warn_if_unscaled
-
-__all__ = ["label_matrix", "lace_profile_splits"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _BLOCK_VALUES = 8_000_000
 _FAINT = 1e-150  # kernel mass of a label set, relative to the pool's largest weight, below which it is redone exactly
@@ -89,7 +85,7 @@ def lace_profile_splits(
     return _in_one_product(axis, values, outcome, member, penalty, coefficient_locality, standardize)
 
 
-def label_matrix(labeled_sets: ArrayLike, rows: int) -> NDArray[np.bool_]:
+def label_matrix(labeled_sets: ArrayLike, rows: int) -> BoolArray:
     """(B, M) membership of index sets (B, n) or of boolean sets (B, M)."""
     sets = np.asarray(labeled_sets)
     if sets.ndim != 2 or 0 in sets.shape:
@@ -115,7 +111,7 @@ def _in_one_product(
     axis: ProfileAxis,
     signals: FloatArray,
     outcome: FloatArray,
-    member: NDArray[np.bool_],
+    member: BoolArray,
     ridge: float,
     coefficient_locality: Locality | Sequence[Locality] | None,
     standardize: bool,

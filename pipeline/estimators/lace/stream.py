@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample, fit_points
 from pipeline.estimators.lace.interval import FittedProfile, Interval, Target, adjusted_r2, verdicts
@@ -20,10 +20,6 @@ from pipeline.estimators.lace.scalar import ScalarFit, degrees_of, scalar_estima
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.estimators.sampling import simple_draw
 from pipeline.estimators.validation import check_signals, is_binary, warn_if_unscaled
-
-__all__ = ["ProfilePool", "lace_mean_from_pool", "lace_profile_from_pool"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipeline.estimators.floats import BoolArray
 from pipeline.estimators.looks.critical import critical_values, same_looks
 from pipeline.estimators.looks.walk import increasing, inside_until, solve, starting_at
 
@@ -43,7 +44,7 @@ class _JointPaths:
             np.maximum(largest, np.abs(seen, out=seen), out=largest)
         return largest / np.float32(math.sqrt(information))
 
-    def keep(self, inside: NDArray[np.bool_]) -> None:
+    def keep(self, inside: BoolArray) -> None:
         self.walks = self.walks[:, inside]
 
 

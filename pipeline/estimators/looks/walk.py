@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-FloatArray = NDArray[np.float64]
+from pipeline.estimators.floats import FloatArray
 
 _LARGEST = 8.0  # beyond it the tail is rounding
 _POINTS, _MOST_POINTS, _STEP = 513, 6001, 0.15

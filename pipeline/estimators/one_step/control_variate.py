@@ -8,23 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = [
-    "Slope",
-    "bootstrap_variance_ratio",
-    "least_squares",
-    "left_out_slopes",
-    "pool_contrast",
-    "pooled_slope",
-    "random_folds",
-    "within_item_contrast",
-    "within_item_test",
-]
+from pipeline.estimators.floats import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.intp]
+IndexArray = IntArray
 _ROUNDING = 1e-12
 BOOTSTRAP_DRAWS = 500
 

@@ -8,32 +8,16 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import check_matrix, check_vector
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.means import mean_and_variance
 from pipeline.estimators.one_step import control_variate as cv
 from pipeline.estimators.sampling import LabelDraw, labeled_clusters
 from pipeline.estimators.validation import check_probabilities
 
-__all__ = [
-    "DEFAULT_SEED",
-    "POWER_RULES",
-    "Corrected",
-    "Design",
-    "Power",
-    "check_power",
-    "contrast_of",
-    "correct",
-    "covered",
-    "labels_draw",
-    "other_targets",
-    "pool_spread",
-    "variance_reduction",
-]
-
-FloatArray = NDArray[np.float64]
 Target: TypeAlias = Literal["pool", "population"]
 Power: TypeAlias = float | Literal["tuned", "loo", "cross-fit", "pooled"]
 POWER_RULES = ("tuned", "loo", "cross-fit", "pooled")
@@ -133,7 +117,7 @@ def other_targets(
     return tuple(pairs)
 
 
-def _groups(n: int, clusters: ArrayLike | None) -> tuple[NDArray[np.intp], int]:
+def _groups(n: int, clusters: ArrayLike | None) -> tuple[IntArray, int]:
     """The independent units: clusters, else single items."""
     if clusters is None:
         return np.arange(n, dtype=np.intp), n

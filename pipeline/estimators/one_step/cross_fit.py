@@ -6,15 +6,11 @@ import copy
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import check_vector
-from pipeline.estimators.floats import as_floats
+from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.one_step.control_variate import random_folds
-
-__all__ = ["QuadraticLeastSquares", "Regressor", "cross_fit_pool_tau", "cross_fit_tau"]
-
-FloatArray = NDArray[np.float64]
 
 
 class Regressor(Protocol):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["PenalizedRegression"]
+from pipeline.estimators.floats import FloatArray
 
-FloatArray = NDArray[np.float64]
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)
 MINORITY = 15
 """Outcomes of the rarer kind from which the penalty is chosen by inner cross-validation."""

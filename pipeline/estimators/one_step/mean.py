@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import Interval, check_interval, check_matrix, check_vector, is_binary
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.means import interval_of_mean, mean_and_variance, sample_variance
 from pipeline.estimators.one_step import control_variate as cv
@@ -32,10 +33,6 @@ from pipeline.estimators.one_step.correction import (
 )
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.worth import with_worth
-
-__all__ = ["one_step_mean", "one_step_values"]
-
-FloatArray = NDArray[np.float64]
 
 
 def one_step_mean(

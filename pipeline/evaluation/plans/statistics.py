@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import FittedGap
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import wilson_interval
 from pipeline.estimators.looks import tail_quantile
 from pipeline.evaluation import gaps, means
@@ -20,8 +20,6 @@ from pipeline.evaluation.plans.ledger import Goal
 from pipeline.evaluation.pool import Pool, TargetPool
 
 __all__ = ["Statistic", "Statistics", "statistics_of"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,11 @@ from numpy.typing import NDArray
 from pipeline.estimators.best_of_n.estimators import best_of_n_batch
 from pipeline.estimators.best_of_n.targets import bernoulli_target
 from pipeline.estimators.best_of_n.weights import rank_weights
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import blocks, evaluate, mean_cell
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import map_replicates
-
-__all__ = ["first_index_values", "study"]
-
-FloatArray = NDArray[np.float64]
 
 CANDIDATES, SUBSET = 16, 4
 DEPTHS, SIGMAS = (4, 8), (0.2, 0.8)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.best_of_n.blocks import block_values
 from pipeline.estimators.best_of_n.targets import gaussian_targets
 from pipeline.estimators.best_of_n.weights import rank_weights
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import blocks, evaluate, jackknife
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Measured, ResultTable, StudyResult
 from pipeline.studies.runner import map_replicates
-
-__all__ = ["cost_row", "study"]
 
 CANDIDATES, DEPTH, SIGMA = 8, 1, 0.6
 BLOCK = 500
@@ -34,14 +32,14 @@ def moments(payload: tuple[int, int], generator: np.random.Generator) -> list[fl
     return [*errors, *totals, float(pools)]
 
 
-def cost_row(sums: NDArray[np.float64], draws: int) -> tuple[Measured, Measured, Measured, Measured]:
+def cost_row(sums: FloatArray, draws: int) -> tuple[Measured, Measured, Measured, Measured]:
     """RMSE of cyclic, fixed split and reuse, and the ratio of cost times population variance."""
 
-    def variance(totals: NDArray[np.float64], at: int) -> float:
+    def variance(totals: FloatArray, at: int) -> float:
         count = totals[-1]
         return float((totals[at + 1] - totals[at] ** 2 / count) / (count - 1))
 
-    def ratio(totals: NDArray[np.float64]) -> float:
+    def ratio(totals: FloatArray) -> float:
         fixed_cost, matrix_cost = CANDIDATES * DEPTH + draws - DEPTH, CANDIDATES * draws
         return fixed_cost * variance(totals, 5) / (matrix_cost * variance(totals, 3))
 

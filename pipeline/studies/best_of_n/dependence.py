@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import Evaluation, blocks, evaluate, mean_cell
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, ResultTable, StudyResult
 from pipeline.studies.runner import map_replicates
-
-__all__ = ["study"]
-
-FloatArray = NDArray[np.float64]
 
 CANDIDATES, SUBSET, DRAWS, SIGMA = 16, 4, 8, 0.4
 DEPTH = DRAWS - 1

@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators.best_of_n.estimators import best_of_n_batch
 from pipeline.estimators.best_of_n.targets import gaussian_target
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import plug_in
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
-
-__all__ = ["GridCell", "grid_cell", "printed_cells", "study"]
-
-FloatArray = NDArray[np.float64]
 
 SEED_WORDS = (2026092307, 1)
 REPLICATES, MOST_CANDIDATES, MOST_DRAWS = 50_000, 8, 64

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.estimators import (
@@ -25,14 +24,12 @@ from pipeline.estimators import (
     pass_at_k_mean,
     population_mean,
 )
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.svg import Series, line_chart
 from pipeline.tables.score_matrices import score_matrices
 
-__all__ = ["study"]
-
-FloatArray = NDArray[np.float64]
 Records = list[dict[str, Any]]
 
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")

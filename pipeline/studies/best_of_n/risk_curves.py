@@ -9,8 +9,6 @@ from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, ResultTable, StudyResult
 from pipeline.studies.svg import Series, line_chart
 
-__all__ = ["study"]
-
 SHOWN = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256)
 
 

@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from pipeline.estimators.best_of_n.blocks import block_values, cyclic_sums
 from pipeline.estimators.best_of_n.weights import rank_weights
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.results import Measured
-
-__all__ = ["Evaluation", "blocks", "evaluate", "jackknife", "mean_cell", "plug_in"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

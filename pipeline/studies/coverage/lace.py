@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.lace.band import lace_profile_band
 from pipeline.estimators.lace.localities import ProfileAxis, resolve_axis
 from pipeline.estimators.lace.profile import lace_profile
@@ -19,9 +19,6 @@ from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 
-__all__ = ["CoverageCell", "Rule", "coverage", "replicate_hits", "study"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Target: TypeAlias = Literal["pool", "population"]
 Rule: TypeAlias = Literal["paper", "average", "band"]
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators import (
     Categorical,
@@ -26,13 +25,11 @@ from pipeline.estimators import (
     lace_profile,
     one_step_mean,
 )
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 
-__all__ = ["DRAWS", "METHODS", "CellSums", "replicate", "study"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Target: TypeAlias = Literal["pool", "population"]
 
 ROWS, GROUP = 500, 5
@@ -52,22 +49,22 @@ class World:
     other: FloatArray
     signals: FloatArray
     other_signals: FloatArray
-    level: NDArray[np.intp]
+    level: IntArray
     ratio: FloatArray
     tau: FloatArray
-    groups: NDArray[np.intp]
+    groups: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
     """A draw of labels and how it is said to the estimators."""
 
-    seen: NDArray[np.bool_]
-    apart: NDArray[np.bool_]
+    seen: BoolArray
+    apart: BoolArray
     sampling: Sampling | None
-    clusters: NDArray[np.intp] | None
+    clusters: IntArray | None
 
-    def chances(self, seen: NDArray[np.bool_]) -> FloatArray | None:
+    def chances(self, seen: BoolArray) -> FloatArray | None:
         return None if self.sampling is None else self.sampling.chances(seen)
 
 
@@ -112,7 +109,7 @@ def _truths(world: World) -> dict[str, FloatArray]:
     }
 
 
-def _chosen(rows: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
+def _chosen(rows: IntArray, size: int) -> BoolArray:
     mask = np.zeros(size, dtype=np.bool_)
     mask[rows] = True
     return mask
@@ -182,7 +179,7 @@ def _deployment(world: World, labels: Labels, target: Target) -> Result:
     )  # fmt: skip
 
 
-def _gap(world: World, labels: Labels, target: Target, seen: NDArray[np.bool_]) -> Result:
+def _gap(world: World, labels: Labels, target: Target, seen: BoolArray) -> Result:
     pairs = ((world.y, world.signals, labels.seen), (world.other, world.other_signals, seen))
     a, b = (
         ModelLabels(np.where(mask, y, np.nan), signals, clusters=labels.clusters, sampling=labels.sampling)

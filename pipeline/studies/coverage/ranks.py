@@ -8,17 +8,14 @@ from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from pipeline.estimators import PairedDifference, fit_gap, joint_gaps, paired_differences, rank_sets_from_intervals
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 
-__all__ = ["LAWS", "MEASURES", "Law", "Setting", "decisions", "draw_pool", "replicate", "study"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Target: TypeAlias = Literal["pool", "population"]
 Estimator: TypeAlias = Literal["labels", "LACE"]
 
@@ -79,7 +76,7 @@ def draw_pool(law: Law, models: int, rng: np.random.Generator) -> tuple[FloatArr
 
 
 def decisions(
-    outcomes: FloatArray, signals: FloatArray, labeled: NDArray[np.bool_], target: Target, estimator: Estimator
+    outcomes: FloatArray, signals: FloatArray, labeled: BoolArray, target: Target, estimator: Estimator
 ) -> tuple[PairedDifference, ...]:
     """All paired gaps with joint intervals, from the labels alone or by LACE."""
     models = outcomes.shape[1]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.lace.localities import Gaussian
 from pipeline.studies.lace.designs import Design, gain_prediction, setting_a, specialists_a
 from pipeline.studies.lace.efficiency import log_ratio
@@ -14,10 +14,6 @@ from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
-
-__all__ = ["study"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 SHARES = (0.05, 0.10, 0.15)
 POOL_SIZES = (5_000, 20_000, 80_000, 320_000)
@@ -55,7 +51,7 @@ def replicate_errors(payload: tuple[int, int], rng: np.random.Generator) -> dict
 
 
 def _estimates(
-    design: Design, z: FloatArray, y: FloatArray, signals: FloatArray, labeled: NDArray[np.bool_]
+    design: Design, z: FloatArray, y: FloatArray, signals: FloatArray, labeled: BoolArray
 ) -> tuple[FloatArray, float]:
     """The five curves (5, G) and the mean squared error of the feasible coefficients.
 
@@ -82,7 +78,7 @@ def _local_moments(
     z: FloatArray,
     y: FloatArray,
     signals: FloatArray,
-    labeled: NDArray[np.bool_],
+    labeled: BoolArray,
     point: float,
     width: float,
     *,

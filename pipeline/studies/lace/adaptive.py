@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.lace.adaptive_cells import (
     BUDGETS,
     Record,
@@ -27,10 +27,6 @@ from pipeline.studies.real.tables import RealCell, is_known, load_cells, spread_
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
-
-__all__ = ["study"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 CHUNK = 25
 TARGETS_PER_AXIS = 3

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.comparators import comparator_value
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.deployment import lace_deployment
 from pipeline.estimators.lace.gap import lace_gap
 from pipeline.estimators.lace.localities import Categorical, resolve_axis
@@ -23,9 +23,6 @@ from pipeline.studies.lace.peers import installed_peers
 from pipeline.studies.real.splits import CellPool, cell_locality, cell_pool, methods_for, split
 from pipeline.studies.real.tables import RealCell
 
-__all__ = ["BUDGETS", "Record", "deployment_cell", "design_cell", "gap_cell", "mean_cell", "profile_cell"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Record: TypeAlias = dict[str, list[list[list[float]]]]
 """Rule to budget to one (error, coverage, length) per replicate; coverage and length NaN without an interval."""
 
@@ -90,9 +87,7 @@ def design_cell(design: Design, reps: int, rng: np.random.Generator) -> Record:
     return record
 
 
-def _profile_rules(
-    record: Record, budget: int, prepared: CellPool, rows: NDArray[np.intp], rng: np.random.Generator
-) -> None:
+def _profile_rules(record: Record, budget: int, prepared: CellPool, rows: IntArray, rng: np.random.Generator) -> None:
     problem = split(prepared, rows, rng)
     y = _observed(prepared.cell.y, rows)
     reached = problem.weights.any(axis=1)
@@ -218,7 +213,7 @@ def deployment_cell(cell: RealCell, reps: int, rng: np.random.Generator) -> Reco
     return record
 
 
-def _observed(y: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
+def _observed(y: FloatArray, rows: IntArray) -> FloatArray:
     observed = np.full(len(y), np.nan)
     observed[rows] = y[rows]
     return observed

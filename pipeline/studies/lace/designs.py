@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.lace.localities import Categorical, Gaussian, Locality
-
-__all__ = [
-    "REPEATED_POOL_BENCHMARKS",
-    "REPEATED_POOL_LEVELS",
-    "Design",
-    "DesignDraw",
-    "SpecialistSignals",
-    "gain_prediction",
-    "repeated_pool",
-    "setting_a",
-    "setting_b",
-    "setting_c",
-]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 SIGNALS = 6
 

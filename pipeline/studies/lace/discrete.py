@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.lace.designs import Design, setting_b, setting_c
 from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS, design_comparison, point_estimates
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
-
-__all__ = ["study_b", "study_c"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 BUDGETS = (500, 1000, 1500)
 DESIGNS = 20

@@ -5,16 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.results import Measured
-
-__all__ = ["LogRatio", "geometric_mean", "log_ratio"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 NORMAL_95 = 1.959963984540054
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators.comparators import Comparison, ComparisonPool, comparator_value
 from pipeline.estimators.comparators.comparison import split_folds
 from pipeline.estimators.comparators.control_variates import lace_value, oracle_value
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.lace.localities import resolve_axis
 from pipeline.studies.lace.designs import Design, DesignDraw
-
-__all__ = ["LABELS", "design_comparison", "point_estimates"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 LABELS: dict[str, str] = {
     "naive": "Naive",

@@ -8,11 +8,9 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["MeanEstimator", "installed_peers"]
+from pipeline.estimators.floats import FloatArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
 MeanEstimator: TypeAlias = Callable[[FloatArray, FloatArray, np.random.Generator], tuple[float, float, float]]
 """(y with NaN where not labeled (M,), signals (M, K), generator) → (value, low, high)."""
 

@@ -20,8 +20,6 @@ from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
 
-__all__ = ["main_errors", "study"]
-
 NAMES: Mapping[str, str] = {**LABELS, ADAPTIVE: "LACE, adaptive rule"}
 NAMES = {**NAMES, "lace": "LACE (paper's rule)"}
 Errors = dict[str, list[list[float]]]

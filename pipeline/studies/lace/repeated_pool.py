@@ -14,8 +14,6 @@ from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 
-__all__ = ["study"]
-
 Reading = Literal["text", "printed"]
 BUDGETS = (50, 100, 200)
 CHUNK = 25

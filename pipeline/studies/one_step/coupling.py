@@ -6,18 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators import one_step_values
+from pipeline.estimators.floats import FloatArray
 from pipeline.studies.one_step.simulation import Coupling, Draws, World
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
 
-__all__ = ["one_replicate", "study"]
-
-FloatArray = NDArray[np.float64]
 ITEMS, DRAWS = 1000, 500
 VARIANCES = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 READINGS: tuple[Coupling, ...] = ("fresh", "literal")

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 
-__all__ = ["PRINTED", "PrintedRow", "disagreements", "study"]
-
 TOLERANCE = 0.015
 """Percentage points; two decimals are printed, so one unit in the last place is forgiven."""
 

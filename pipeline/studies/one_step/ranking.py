@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.estimators import cross_fit_tau, exact_match, kendall_tau, one_step_values
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import wilson_interval
 from pipeline.studies.one_step.simulation import (
     Draws,
@@ -25,9 +25,6 @@ from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
 
-__all__ = ["noise_study", "one_replicate", "ranking_theory", "signal_study"]
-
-FloatArray = NDArray[np.float64]
 ITEMS, DRAWS, FOLDS, GAP = 1000, 500, 5, 0.05
 BASE_VARIANCES = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 NOISE_VARIANCES = (0.04, 0.16, 0.36, 0.64, 1.0, 2.0, 4.0)

@@ -7,21 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-__all__ = [
-    "Coupling",
-    "Draws",
-    "LinearLeastSquares",
-    "World",
-    "cubic_features",
-    "linear_features",
-    "own_and_averaged",
-    "quadratic_features",
-]
+from pipeline.estimators.floats import BoolArray, FloatArray
 
-FloatArray = NDArray[np.float64]
 Coupling = Literal["fresh", "literal"]
 
 
@@ -38,7 +27,7 @@ class Draws:
     phi: FloatArray
     s1: FloatArray
     s2: FloatArray
-    prefers_first: NDArray[np.bool_]
+    prefers_first: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +92,7 @@ class World:
         gain, spread = self._posterior(self.rho)
         return np.asarray((gain * (self.rho[0] * s1 + self.rho[1] * s2)) ** 2 + spread)
 
-    def tau_full(self, s1: FloatArray, s2: FloatArray, prefers_first: NDArray[np.bool_]) -> FloatArray:
+    def tau_full(self, s1: FloatArray, s2: FloatArray, prefers_first: BoolArray) -> FloatArray:
         """E[ε² | S1, S2, V]: second moment of the posterior normal, cut at (S1 + S2)/2 on the side V points to."""
         gain, spread = self._posterior(self.rho)
         mean, sd = gain * (self.rho[0] * s1 + self.rho[1] * s2), math.sqrt(spread)

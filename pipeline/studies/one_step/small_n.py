@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import wilson_interval
 from pipeline.estimators.means import interval_of_mean, sample_variance
 from pipeline.estimators.one_step import control_variate as cv
@@ -19,9 +19,6 @@ from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 from pipeline.studies.svg import Series, line_chart
 
-__all__ = ["Benchmark", "simulate", "study"]
-
-FloatArray = NDArray[np.float64]
 Quality = Literal["good", "biased", "anti-calibrated", "independent"]
 QUALITIES: tuple[Quality, ...] = ("good", "biased", "anti-calibrated", "independent")
 SIZES = (15, 30, 50, 100, 200)

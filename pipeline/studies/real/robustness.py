@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.estimators.comparators import Comparison, ComparisonPool
 from pipeline.estimators.comparators.control_variates import lace_value
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.localities import Categorical, Ordinal
 from pipeline.studies.real.splits import (
     BUDGETS,
@@ -23,11 +24,6 @@ from pipeline.studies.real.splits import (
     tuning_grid,
 )
 from pipeline.studies.real.tables import RealCell
-
-__all__ = ["BANDWIDTHS", "DRAWS", "RIDGES", "families", "grid", "kernels", "stratified", "tuned"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
 
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 BANDWIDTHS = (0.5, 0.75, 1.0, 1.5, 2.0)

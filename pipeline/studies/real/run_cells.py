@@ -13,8 +13,6 @@ from pipeline.errors import DataError
 from pipeline.studies.real.tables import Kind, RealCell, build_cell
 from pipeline.tables.schemas import signal_columns
 
-__all__ = ["is_run", "run_cells"]
-
 
 def is_run(path: Path) -> bool:
     """Whether this is the folder of a run with its tables."""

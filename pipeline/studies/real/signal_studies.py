@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pipeline.errors import InputError
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.free_signals import answer_codes, free_signals
 from pipeline.estimators.gaps.decisions import fit_gap
 from pipeline.estimators.lace.mean import lace_mean
@@ -22,9 +22,6 @@ from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import map_replicates
 
-__all__ = ["DESIGNS", "curved_study", "free_study"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Pool: TypeAlias = tuple[FloatArray, PreparedSignals]
 
 BUDGETS = (20, 50, 100, 200)
@@ -275,7 +272,7 @@ def _add(rows: dict[str, list[list[float]]], rule: str, cell: int, error: float,
     rows.setdefault(rule, []).append([float(cell), float(error) ** 2, float(inside)])
 
 
-def _tuned(y: FloatArray, signals: FloatArray, mask: NDArray[np.bool_]) -> float:
+def _tuned(y: FloatArray, signals: FloatArray, mask: BoolArray) -> float:
     """PPI++ with the signal that goes best with every outcome, as if someone had told which."""
     spread = signals.std(axis=0)
     together = np.abs(((signals - signals.mean(axis=0)) * (y - y.mean())[:, None]).mean(axis=0))
@@ -285,7 +282,7 @@ def _tuned(y: FloatArray, signals: FloatArray, mask: NDArray[np.bool_]) -> float
     return float(outcome.mean() - slope * (own.mean() - best.mean()))
 
 
-def _stratified(y: FloatArray, share: FloatArray, mask: NDArray[np.bool_]) -> float:
+def _stratified(y: FloatArray, share: FloatArray, mask: BoolArray) -> float:
     """Post-stratification on four bins of the vote share; an empty bin joins the mean of all."""
     bins = np.searchsorted(np.unique(np.quantile(share, [0.25, 0.5, 0.75])), share)
     total = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +13,10 @@ from pipeline.estimators.comparators import Comparison, ComparisonPool, comparat
 from pipeline.estimators.comparators.comparison import predictor_covariates, split_folds
 from pipeline.estimators.comparators.control_variates import lace_value
 from pipeline.estimators.comparators.local_linear import local_ppi
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.localities import Categorical, Gaussian, Locality, resolve_axis, rule_of_thumb_bandwidth
 from pipeline.estimators.lace.profile import lace_profile
 from pipeline.studies.real.tables import RealCell
-
-__all__ = [
-    "BUDGETS",
-    "CellPool",
-    "adaptive_value",
-    "cell_locality",
-    "cell_pool",
-    "method_value",
-    "methods_for",
-    "profile_error",
-    "split",
-    "tuned_value",
-    "tuning_grid",
-]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
 
 BUDGETS = (50, 100, 200)
 ADAPTIVE = "lace_adaptive"

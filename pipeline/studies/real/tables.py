@@ -13,12 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.signals import fill_missing_signals, standardize_signals
 from pipeline.studies.registry import TableColumns
 
-__all__ = ["RealCell", "is_known", "load_cells", "spread_targets"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 Kind: TypeAlias = Literal["continuous", "ordinal", "categorical"]
 
 JITTER = 0.4

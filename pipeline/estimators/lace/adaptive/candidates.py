@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.adaptive.rules import (
     CURVED_SOURCES,
     RIDGES,
@@ -17,10 +17,6 @@ from pipeline.estimators.lace.adaptive.rules import (
     effective_labels,
     log_error,
 )
-
-__all__ = ["AdaptiveLabels", "AveragedFit", "LeftOut", "PointWeights", "average_at_points", "left_out_errors"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _RIDGE = np.array(RIDGES)
 
@@ -45,7 +41,7 @@ class AdaptiveLabels:
     own_weight: FloatArray
     y_gap: FloatArray
     own_gap: tuple[FloatArray, ...]
-    nearest: NDArray[np.intp]
+    nearest: IntArray
     reference_weights: tuple[FloatArray, ...]
     guess: FloatArray
     guess_gap: FloatArray

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.lace.adaptive.rules import MeanCandidates, candidate_labels, ridge_blocks
 from pipeline.estimators.signals import Curves
-
-__all__ = ["curved_candidates"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _RIDGE = 0.1
 _PRIOR_COUNT = (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.folds import balanced_folds
 from pipeline.estimators.lace.adaptive.candidates import (
     AdaptiveLabels,
@@ -33,10 +34,6 @@ from pipeline.estimators.lace.profile import ProfileProblem, fixed_profile
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import is_binary
-
-__all__ = ["adaptive_labels", "adaptive_profile", "cross_fit", "finish", "summarise_average"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _PRIOR_DF = 4.0  # degrees of freedom that the points' common error variance is worth, for outcomes that are not binary
 _FOLDS = 5
@@ -124,12 +121,12 @@ class FoldPredictors:
         return predict_logistic(signals, self.coefficients).T - self.middle
 
 
-def no_guess(sample: LabeledSample) -> tuple[FloatArray, tuple[FoldPredictors, ...], NDArray[np.intp]]:
+def no_guess(sample: LabeledSample) -> tuple[FloatArray, tuple[FoldPredictors, ...], IntArray]:
     """What ``cross_fit`` returns when there is no learner."""
     return np.empty((0, len(sample.y))), (), np.zeros(len(sample.y), dtype=np.intp)
 
 
-def _guess_means(means: FloatArray, weights: FloatArray, fold: NDArray[np.intp], learners: int) -> FloatArray:
+def _guess_means(means: FloatArray, weights: FloatArray, fold: IntArray, learners: int) -> FloatArray:
     """(learners, g): Σ_i w_i times the pool profile of the predictor that did not see item i."""
     if not learners:
         return np.empty((0, len(means)))
@@ -142,7 +139,7 @@ def cross_fit(
     own: tuple[FloatArray, FloatArray],
     sample: LabeledSample,
     rng: np.random.Generator | int | None,
-) -> tuple[FloatArray, tuple[FoldPredictors, ...], NDArray[np.intp]]:
+) -> tuple[FloatArray, tuple[FoldPredictors, ...], IntArray]:
     """Five-fold logistic predictions on both scales, each fold's predictor centred on its pool mean.
 
     Returns:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.estimators.folds import balanced_folds
 from pipeline.estimators.lace.adaptive.curved import curved_candidates
 from pipeline.estimators.lace.adaptive.rules import (
@@ -26,10 +27,6 @@ from pipeline.estimators.lace.adaptive.rules import (
 from pipeline.estimators.lace.pool import row_chunks
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
 from pipeline.estimators.signals import PreparedSignals
-
-__all__ = ["AdaptiveMean", "adaptive_mean"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _SINGLE_RIDGE = 0.1
 _LOGISTIC_C = (1.0, 0.1)
@@ -59,7 +56,7 @@ class AdaptiveMean:
 
 def adaptive_mean(
     y: FloatArray,
-    labeled: NDArray[np.bool_],
+    labeled: BoolArray,
     signals: FloatArray | PreparedSignals,
     shares: FloatArray,
     learner: Literal["logistic"] | None,
@@ -157,7 +154,7 @@ def _single_signals(own: FloatArray, centred: FloatArray, naive: float, shares: 
 
 def _folds(
     y: FloatArray, own: FloatArray, rng: np.random.Generator | int | None, clusters: NDArray[Any] | None
-) -> NDArray[np.intp]:
+) -> IntArray:
     if clusters is None:
         return balanced_folds(y, own, 5, rng)
     count = int(clusters.max()) + 1
@@ -170,7 +167,7 @@ def _logistic(
     pool: PreparedSignals,
     own: FloatArray,
     y: FloatArray,
-    fold: NDArray[np.intp],
+    fold: IntArray,
     centred: FloatArray,
     naive: float,
     shares: FloatArray,

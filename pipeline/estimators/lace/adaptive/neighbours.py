@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.lace.core import LabeledSample, label_weights
 from pipeline.estimators.lace.localities import Categorical, Gaussian, ProfileAxis, default_points
-
-__all__ = ["OwnMeans", "nearest_reference", "own_means", "reference_points"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 _ROWS = 512  # labels whose own weights are formed at once
 _REFERENCES = 20
@@ -78,7 +73,7 @@ def reference_points(axis: ProfileAxis, sample: LabeledSample) -> FloatArray:
     return _spread_out(axis, sample.z, max(_REFERENCES, 5 * combinations))
 
 
-def nearest_reference(axis: ProfileAxis, values: FloatArray, references: FloatArray) -> NDArray[np.intp]:
+def nearest_reference(axis: ProfileAxis, values: FloatArray, references: FloatArray) -> IntArray:
     """(m,) index of the nearest reference; the lower one of two equally near."""
     scaled, anchors = _in_bandwidths(axis, values), _in_bandwidths(axis, references)
     nearest = np.zeros(len(values), dtype=np.intp)

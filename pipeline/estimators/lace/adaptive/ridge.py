@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.folds import balanced_folds
 from pipeline.estimators.lace.core import LabeledSample, fit_points, label_weights
 from pipeline.estimators.lace.localities import ProfileAxis
 from pipeline.estimators.lace.pool import PoolMoments
-
-__all__ = ["RIDGE_GRID", "select_ridge"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 RIDGE_GRID = (0.03, 0.1, 0.3, 1.0, 3.0)
 
@@ -68,7 +64,7 @@ def select_ridge(
     return RIDGE_GRID[best], {"ridge_scores": dict(zip(map(str, RIDGE_GRID), scores.tolist(), strict=True))}
 
 
-def _subset(sample: LabeledSample, rows: NDArray[np.bool_]) -> LabeledSample:
+def _subset(sample: LabeledSample, rows: BoolArray) -> LabeledSample:
     inclusion = None if sample.inclusion is None else sample.inclusion[rows]
     return LabeledSample(sample.z[rows], sample.y[rows], sample.signals[rows], inclusion, sample.rows)
 

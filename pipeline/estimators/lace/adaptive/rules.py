@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.signals import PreparedSignals, prepare_signals
-
-__all__ = [
-    "CURVED_SOURCES", "RIDGES", "SOURCES", "MeanCandidates", "average_weights", "candidate_labels", "curved_log_prior",
-    "effective_labels", "heaviest", "prepared", "ridge_blocks",
-]  # fmt: skip
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 SOURCES = ("values", "ranks")
