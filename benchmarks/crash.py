@@ -1,12 +1,17 @@
 """Kill a run with SIGKILL at random moments until it is done, again and again; count what was lost or asked twice.
 
     python benchmarks/crash.py --kills 200 --out docs/studies/crash.json
+    python benchmarks/crash.py --kills 200 --budget --out docs/studies/crash-budget.json
 
 The run goes over real HTTP to the test server, in a process of its own per session. After every session the server's
 count of answers is compared with the entries of the cache: a session that ended by itself must match exactly; a killed
 one may miss only what was in flight or being stored, and may have asked for nothing that was stored before.
 When a run is done, its tables must equal, byte for byte, those of an undisturbed run over the same replies, without a
 call of its own.
+
+With ``--budget`` every run has a bound of money from its first session on. What the server has billed is held against
+it at every answer; a run that its bound stops is carried on with a larger one. The ledger must never say less than the
+server, nor more than the bound.
 """
 
 from __future__ import annotations
@@ -34,9 +39,12 @@ import yaml  # noqa: E402
 from fault_server import FaultServer  # noqa: E402
 
 from pipeline.models.cache import ReplyCache  # noqa: E402
+from pipeline.models.ledger import spent_by  # noqa: E402
 from pipeline.models.reading import now_utc  # noqa: E402
+from pipeline.runs.directory import RunDirectory  # noqa: E402
 
 CONCURRENCY = 4
+USD_PER_TOKEN = 1e-6
 ENTRIES = ("gpt", "aux", "judge", "weak", "medium", "strong", "regressor")
 
 
@@ -54,11 +62,36 @@ class Totals:
     duplicate_rows: int = 0
     tables_that_differ: int = 0
     sessions_with_another_exit: int = 0
+    sessions_stopped_by_the_budget: int = 0
+    answers_billed_beyond_the_budget: int = 0
+    ledger_below_the_server: int = 0
+    ledger_above_the_budget: int = 0
+    least_share_of_a_budget_left_unused: float = 1.0
     seconds: float = 0.0
     exits: dict[str, int] = field(default_factory=dict)
 
 
-def config(url: str, items: int) -> dict[str, Any]:
+class Bills:
+    """What the server has billed for one run, held against the run's budget at every answer."""
+
+    def __init__(self, server: FaultServer, budget: float | None) -> None:
+        self._seen, self.budget, self.beyond = server.seen, budget, 0
+        self._before = self._tokens()
+        server.on_answer = self._hold
+
+    def _tokens(self) -> int:
+        return self._seen.prompt_tokens + self._seen.completion_tokens
+
+    @property
+    def usd(self) -> float:
+        """Billed until now."""
+        return (self._tokens() - self._before) * USD_PER_TOKEN
+
+    def _hold(self) -> None:
+        self.beyond += self.budget is not None and self.usd > self.budget
+
+
+def config(url: str, items: int, budget: float | None) -> dict[str, Any]:
     """Every role on the server."""
     models = {
         name: {
@@ -67,6 +100,7 @@ def config(url: str, items: int) -> dict[str, Any]:
             "transport": "direct",
             "params": {"temperature": 0.7, "max_tokens": 512},
             "max_concurrency": CONCURRENCY,
+            "price": {"input_per_million": USD_PER_TOKEN * 1e6, "output_per_million": USD_PER_TOKEN * 1e6},
         }
         for name in ENTRIES
     }
@@ -84,6 +118,7 @@ def config(url: str, items: int) -> dict[str, Any]:
             "regressor": "regressor",
         },
         "design": {"labeled": max(5, items // 2), "draws": 2},
+        "budget": {"usd": budget},
     }
 
 
@@ -157,10 +192,24 @@ def kill_at_random(process: BaseProcess, server: FaultServer, rng: random.Random
     return alive and process.exitcode == -signal.SIGKILL
 
 
-def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int, items: int) -> None:
+def hold_the_ledger(folder: Path, run: Path, bills: Bills, totals: Totals) -> None:
+    """The run's own account against the server's and the budget; the run is not being asked for."""
+    name = RunDirectory(run).ledger_name
+    spent = spent_by(folder / "cache", name) if name is not None else None
+    if spent is None or bills.budget is None:
+        return
+    counted = spent.usd + spent.possible_usd
+    totals.ledger_below_the_server += counted < bills.usd - 1e-12
+    totals.ledger_above_the_budget += counted > bills.budget + 1e-12
+
+
+def one_run(
+    server: FaultServer, totals: Totals, rng: random.Random, kills: int, items: int, *, bounded: bool = False
+) -> None:
     """One run, killed until it is done or the kills are used up, then finished and compared."""
     folder = Path(tempfile.mkdtemp(prefix="auxeval-crash-"))
-    (folder / "config.yaml").write_text(yaml.safe_dump(config(server.url, items)), encoding="utf-8")
+    bills = Bills(server, rng.uniform(0.01, 0.04) if bounded else None)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config(server.url, items, bills.budget)), encoding="utf-8")
     run = folder / "runs" / "r"
     exits: Counter[str] = Counter()
     done = False
@@ -171,7 +220,9 @@ def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int,
         fresh = not (run / "manifest.json").exists()
         if fresh and run.exists():
             shutil.rmtree(run)
-        arguments = ("run", "config.yaml", "--yes", "--run-id", "r") if fresh else ("resume", "runs/r")
+        arguments = ["run", "config.yaml", "--yes", "--run-id", "r"] if fresh else ["resume", "runs/r"]
+        if bills.budget is not None:
+            arguments += ["--budget-usd", repr(bills.budget)]
         process = start(folder, *arguments)
         if totals.kills < kills:
             killed = kill_at_random(process, server, rng)
@@ -179,6 +230,7 @@ def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int,
             process.join()
             killed = False
         settle(server)
+        hold_the_ledger(folder, run, bills, totals)
         answers, kept = server.seen.answered - before_answers, len(stored(folder)) - len(known)
         lost = answers - kept
         totals.answers_of_the_server += answers
@@ -192,9 +244,18 @@ def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int,
             exits[str(process.exitcode)] += 1
             totals.stored_replies_asked_again += max(0, lost)
             done = process.exitcode == 0
-            if not done:
+            if process.exitcode == 3 and bills.budget is not None:
+                totals.sessions_stopped_by_the_budget += 1
+                left = 1 - bills.usd / bills.budget
+                totals.least_share_of_a_budget_left_unused = round(
+                    min(totals.least_share_of_a_budget_left_unused, left), 6
+                )
+                bills.budget += rng.uniform(0.01, 0.04)
+            elif not done:
                 totals.sessions_with_another_exit += 1
                 raise SystemExit(f"exit {process.exitcode}: see {folder / 'stderr.txt'}")
+    totals.answers_billed_beyond_the_budget += bills.beyond
+    server.on_answer = None
     compare(server, totals, folder, run)
     totals.runs_done += 1
     for code, count in exits.items():
@@ -205,7 +266,7 @@ def one_run(server: FaultServer, totals: Totals, rng: random.Random, kills: int,
 def compare(server: FaultServer, totals: Totals, folder: Path, run: Path) -> None:
     """The finished run against an undisturbed one over the same replies."""
     before = server.seen.answered
-    process = start(folder, "run", "config.yaml", "--yes", "--run-id", "undisturbed")
+    process = start(folder, "run", "config.yaml", "--yes", "--run-id", "undisturbed", "--budget-usd", "100")
     process.join()
     if process.exitcode != 0:
         raise SystemExit(f"the undisturbed run failed: see {folder / 'stderr.txt'}")
@@ -224,6 +285,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--items", type=int, default=30)
+    parser.add_argument("--budget", action="store_true", help="with a bound of money in force")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -233,13 +295,14 @@ def main() -> None:
     FORKS.set_forkserver_preload(list(PRELOAD))
     with FaultServer(latency_s=0.03) as server:
         while totals.kills < options.kills:
-            one_run(server, totals, rng, options.kills, options.items)
+            one_run(server, totals, rng, options.kills, options.items, bounded=options.budget)
             totals.seconds = round(time.monotonic() - began, 1)
             print(json.dumps(asdict(totals)), flush=True)
             if options.out:
                 options.out.parent.mkdir(parents=True, exist_ok=True)
                 options.out.write_text(json.dumps(asdict(totals), indent=1) + "\n", encoding="ascii")
     bad = totals.stored_replies_asked_again + totals.duplicate_rows + totals.tables_that_differ
+    bad += totals.answers_billed_beyond_the_budget + totals.ledger_below_the_server + totals.ledger_above_the_budget
     sys.exit(1 if bad else 0)
 
 

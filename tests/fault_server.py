@@ -92,6 +92,7 @@ class FaultServer:
         self.keep_bodies = keep_bodies
         self.served_model = served_model
         self.port = port
+        self.on_answer: Callable[[], None] | None = None
         self.rules: list[Rule] = []
         self._used: Counter[int] = Counter()
         self._refused: set[str] = set()
@@ -233,6 +234,8 @@ class FaultServer:
         usage["total_tokens"] = sum(usage.values())
         self.seen.prompt_tokens += usage["prompt_tokens"]
         self.seen.completion_tokens += usage["completion_tokens"]
+        if self.on_answer is not None:
+            self.on_answer()
         message = {"role": "assistant", "content": text}
         return {
             "id": f"chatcmpl-{self._rng.getrandbits(64):016x}",

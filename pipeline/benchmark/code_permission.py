@@ -1,23 +1,19 @@
-"""Permission to import a module that a configuration names: given on the command line, kept with its hash."""
+"""Permission to import a module that a configuration names: given on the command line, or by its own author."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import re
 import sys
-from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 from pipeline.errors import ConfigError
 
-__all__ = ["permit", "permit_recorded", "record_permission", "require_permission", "trust_grading"]
+__all__ = ["digest_of_module", "permit", "require_permission", "trust_grading"]
 
 _PERMITTED: set[str] = set()
-_MOST_RECORDS = 10_000
 
 
 def permit(module: str) -> None:
@@ -70,45 +66,7 @@ def require_permission(grading: str | None) -> None:
         )
 
 
-def record_permission(grading: str | None, folder: Path) -> None:
-    """Remember, outside the run folder, that this run may import its module as it is now; resuming needs no flag."""
-    if grading is None or not grading.startswith("python:"):
-        return
-    module = grading.split(":")[1]
-    digest = _digest(module)
-    if digest is None:
-        return
-    line = json.dumps({"folder": str(folder.resolve()), "module": module, "sha256": digest})
-    with suppress(OSError):  # without it, the flag has to be given again
-        file = _records()
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "a", encoding="ascii") as records:
-            records.write(line + "\n")
-
-
-def permit_recorded(folder: Path) -> None:
-    """Allow what was recorded for a run folder, while the module's file is still the same."""
-    try:
-        lines = _records().read_text(encoding="ascii").splitlines()[-_MOST_RECORDS:]
-    except (OSError, ValueError):
-        return
-    here = str(folder.resolve())
-    for line in reversed(lines):
-        try:
-            record = json.loads(line)
-            if record["folder"] == here and record["sha256"] == _digest(record["module"]):
-                permit(record["module"])
-        except (ValueError, KeyError, TypeError, AttributeError, ConfigError):
-            continue
-
-
-def _records() -> Path:
-    root = os.environ.get("XDG_STATE_HOME")
-    return (Path(root) if root else Path.home() / ".local" / "state") / "auxeval" / "allowed_code.jsonl"
-
-
-def _digest(module: str) -> str | None:
+def digest_of_module(module: str) -> str | None:
     """SHA-256 of the file that an import of the module would run, found without running anything."""
     paths = [str(Path.cwd()), *sys.path]
     spec: ModuleSpec | None = None

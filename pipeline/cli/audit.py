@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import console, json_option, print_json, runs_dir_option
+from pipeline.cli.output import allow_code_option, console, json_option, print_json, runs_dir_option
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = ["command"]
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The sheet (default: RUN-audit.csv).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
 @runs_dir_option
+@allow_code_option
 @json_option
 def command(
     run: str, file: Path | None, sample: int, out: Path | None, seed: int, runs_dir: str, as_json: bool

@@ -103,10 +103,10 @@ def verify(context: click.Context, cache_dir: Path | None, as_json: bool) -> Non
 @json_option
 def import_cassette(cassette: Path, cache_dir: Path | None, as_json: bool) -> None:
     """Add the replies of CASSETTE (auxeval export) to the cache; each line is checked."""
-    from pipeline.models.cassette import import_cassette as read_into
+    from pipeline.runs.cassettes import import_replies
 
     with _open(cache_dir, must_exist=False) as cache:
-        report = read_into(cassette, cache)
+        report = import_replies(cassette, cache)
     if as_json:
         document: CacheImportDocument = {
             "schema": 1,

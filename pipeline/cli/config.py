@@ -28,9 +28,9 @@ def check(file: Path, as_json: bool) -> None:
     """Validate FILE: its keys, its models and roles, its benchmark file and its prompts."""
     from pipeline.benchmark import load_benchmark
     from pipeline.benchmark.data_checks import check_data
-    from pipeline.config import load_config
+    from pipeline.runs.own_runs import config_of_file
 
-    config = load_config(file)
+    config = config_of_file(file)
     benchmark = load_benchmark(config.benchmark, config.seed)
     findings = check_data(benchmark)
     if as_json:

@@ -93,14 +93,14 @@ def _math() -> _Finding:
 
 
 def _config(path: Path, *, calls: bool) -> list[_Finding]:
-    from pipeline.config import load_config
     from pipeline.errors import AuxevalError
     from pipeline.runs.interface import load_env_file
+    from pipeline.runs.own_runs import config_of_file
     from pipeline.runs.setup import prepare
 
     load_env_file()
     try:
-        config = load_config(path)
+        config = config_of_file(path, asks=calls)
         prepared = prepare(config)
     except AuxevalError as error:
         return [_Finding("config", False, str(error))]

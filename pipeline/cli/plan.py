@@ -86,7 +86,7 @@ def _source(path: Path, source: str, runs_dir: Path, limit: int | None) -> tuple
     if path.suffix.lower() in (*_CONFIGS, *_TABLES):
         raise InputError(f"{source}: no such file")
     directory = find_run(source, runs_dir)
-    return directory, resolve_config(directory.config(), limit=limit)
+    return directory, resolve_config(directory.own_config(), limit=limit)
 
 
 def _prepared(config: RunConfig, directory: RunDirectory | None) -> Prepared:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import AuxevalError, DataError
 from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_from_json, entry_to_json
 
@@ -96,6 +97,7 @@ class ReplyCache:
                 self.directory.chmod(0o700)
         except OSError as error:
             raise DataError(f"{self.directory}: cannot be used as the cache directory: {error.strerror}") from None
+        refuse_ways_out(self.directory)
         _refuse_foreign_settings(self.directory / "cache.db")
         self._store = _open_store(self.directory, timeout_s)
 

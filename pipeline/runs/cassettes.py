@@ -10,15 +10,16 @@ from typing import Any
 
 from pipeline.errors import DataError, InputError
 from pipeline.models.cache import ReplyCache, default_cache_dir
-from pipeline.models.cassette import import_cassette, write_cassette
+from pipeline.models.cassette import ImportReport, import_cassette, write_cassette
 from pipeline.models.entries import Entry
 from pipeline.models.types import Failed
 from pipeline.runs.audit import AUDIT_FILE
 from pipeline.runs.call_log import read_calls, recorded_failures
 from pipeline.runs.directory import RunDirectory, is_run_id, write_atomically
 from pipeline.runs.setup import prepare
+from pipeline.tables.compressed import compression_of, refuse_bomb
 
-__all__ = ["RecordedRun", "export_run", "open_cassette"]
+__all__ = ["RecordedRun", "export_run", "import_replies", "open_cassette"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def export_run(directory: RunDirectory, cassette: Path, *, cache_dir: Path | Non
     Raises:
         InputError: the cache no longer holds a response of the run, or the benchmark has changed.
     """
-    config = directory.config()
+    config = directory.own_config()
     prepared = prepare(config, directory, need_keys=False)
     manifest = directory.manifest()
     saved = directory.path / "prompts"
@@ -95,6 +96,21 @@ def _benchmark_file(path: Path | None) -> dict[str, str] | None:
     return {"name": path.name, "base64": base64.b64encode(path.read_bytes()).decode("ascii")}
 
 
+def import_replies(cassette: Path, cache: ReplyCache) -> ImportReport:
+    """The replies of a cassette into a cache: data alone, of a size that cassettes have.
+
+    Raises:
+        DataError: it is damaged, or unpacks to far more than replies do.
+    """
+    try:
+        with cassette.open("rb") as file:
+            compression = compression_of(file.read(6))
+    except OSError as error:
+        raise DataError(f"{cassette}: cannot be read as a cassette: {error.strerror}") from None
+    refuse_bomb(cassette, compression)
+    return import_cassette(cassette, cache)
+
+
 def open_cassette(cassette: Path, folder: Path) -> RecordedRun:
     """Unpack a cassette into ``folder``.
 
@@ -103,7 +119,7 @@ def open_cassette(cassette: Path, folder: Path) -> RecordedRun:
     """
     cache_dir = folder / "cache"
     with ReplyCache(cache_dir) as cache:
-        report = import_cassette(cassette, cache)
+        report = import_replies(cassette, cache)
     facts = report.head.facts
     directory = RunDirectory(folder / "run")
     directory.path.mkdir()
@@ -111,7 +127,7 @@ def open_cassette(cassette: Path, folder: Path) -> RecordedRun:
         config = dict(facts["config"])
         if facts.get("benchmark_file") is None and (config.get("benchmark") or {}).get("path") is not None:
             raise ValueError("benchmark.path names a file outside the cassette")
-        _unpack_benchmark(facts.get("benchmark_file"), config, folder)
+        _unpack_benchmark(facts.get("benchmark_file"), config, directory.path)
         _unpack_prompts(facts["prompts"], config, directory.path / "prompts")
         write_atomically(directory.config_file, json.dumps(config))
         manifest = {"schema": 1, "benchmark": facts["benchmark"], "negotiated": facts.get("negotiated") or {}}

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark.code_permission import permit_recorded
 from pipeline.config import RunConfig, load_config
+from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import ConfigError, InputError, RunLockedError
+from pipeline.runs.own_runs import flag_needed, own_config, permit_recorded
 
 __all__ = ["RunDirectory", "find_run", "is_run_id", "new_run_id", "write_atomically"]
 
@@ -102,12 +103,20 @@ class RunDirectory:
 
     @property
     def resume_command(self) -> str:
-        """The command that carries this run on."""
+        """The command that carries this run on, with the permission for code where none was recorded for it."""
+        with suppress(InputError):
+            module = flag_needed(self.config(), self.path)
+            if module is not None:
+                return f"auxeval resume {shlex.quote(str(self.path))} --allow-code {module}"
         return f"auxeval resume {shlex.quote(str(self.path))}"
 
     def config(self) -> RunConfig:
         """The configuration this run was started with."""
         return load_config(self.config_file)
+
+    def own_config(self, *, asks: bool = False) -> RunConfig:
+        """The same for what reads all that it names, or asks: see :func:`pipeline.runs.own_runs.own_config`."""
+        return own_config(self.config(), self.path, asks=asks)
 
     def manifest(self) -> dict[str, Any]:
         """The manifest as plain values; empty before the first save.
@@ -187,6 +196,8 @@ def create_run(config: RunConfig, *, run_id: str | None, runs_dir: Path) -> RunD
         raise InputError(f"run id {name!r}: use letters, digits, dots, dashes and underscores, at most 128")
     _refuse_file(runs_dir)
     directory = RunDirectory(runs_dir / name)
+    if directory.path.exists():
+        refuse_ways_out(directory.path)
     if directory.config_file.exists():
         try:
             same = directory.config().digest() == config.digest()
@@ -213,6 +224,7 @@ def find_run(run: str | Path, runs_dir: Path = Path("runs")) -> RunDirectory:
     _refuse_file(runs_dir)
     for candidate in (Path(run), runs_dir / run):
         if (candidate / "config.yaml").is_file():
+            refuse_ways_out(candidate)
             permit_recorded(candidate)
             return RunDirectory(candidate)
     known = sorted(p.parent.name for p in runs_dir.glob("*/config.yaml")) if runs_dir.is_dir() else []

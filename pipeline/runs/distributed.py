@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.models.cache import default_cache_dir
 from pipeline.models.transport import Transport
 from pipeline.runs.connecting import check_workers, connected
-from pipeline.runs.directory import create_run
-from pipeline.runs.interface import ConfigLike, RunResult, confirm, in_any_loop, load_env_file, result_of
+from pipeline.runs.interface import ConfigLike, RunResult, in_any_loop, result_of, started
 from pipeline.runs.manifest import Manifest
-from pipeline.runs.setup import check_ready, prepare, resolve_config
 from pipeline.runs.worker_transport import WorkerTransport
 
 __all__ = ["run_distributed"]
@@ -51,17 +48,12 @@ def run_distributed(
     """
     from pipeline.runs.drive import collect
 
-    load_env_file()
-    resolved = resolve_config(config, limit=limit, budget_usd=budget_usd, trusted=True)
-    directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
-    prepared = prepare(resolved, directory if directory.config_file.exists() else None)
-    check_ready(prepared)
     cache_path = Path(cache_dir or default_cache_dir()).resolve()
-    prepared = replace(prepared, stop_on_form=not yes)
-    if not yes:
-        confirm(prepared, cache_path)
-    real: set[str] = {spec.transport for spec in prepared.specs.values() if spec.transport != "simulated"}
-    with connected(client, workers) as opened, directory.locked():
+    with (
+        started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, None, cache_path) as (directory, prepared),
+        connected(client, workers) as opened,
+    ):
+        real: set[str] = {spec.transport for spec in prepared.specs.values() if spec.transport != "simulated"}
         check_workers(opened, prepared.specs)
         carriers = {
             name: WorkerTransport(name, opened.scheduler.address, opened.security)

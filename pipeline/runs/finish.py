@@ -38,7 +38,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     unread = unread_answers(config, tables)
     left_out = rows_left_out(manifest.values["benchmark"].get("left_out"))
     noticed = (*unread_warnings(unread), *left_out, *quality_warnings(config, tables))
-    truth = simulated_truth(config, tables)
+    truth = simulated_truth(directory, config)
     worth = _worth(table) if "lace" in config.estimate else []
     estimates = replace(
         estimates,

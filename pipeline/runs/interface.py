@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.benchmark.code_permission import record_permission
 from pipeline.benchmark.data_checks import check_data
 from pipeline.config import RunConfig
 from pipeline.errors import ConfigError, InputError, StoppedEarly
@@ -19,6 +19,7 @@ from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.models.transport import Transport
 from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
+from pipeline.runs.own_runs import edited_source, record_run
 from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config, with_settings
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "resume",
     "run",
     "run_async",
+    "started",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -89,13 +91,13 @@ async def run_async(
     command: str = "pipeline.run",
 ) -> RunResult:
     """Collect, assemble, estimate, report. See :func:`run`."""
-    with _started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, transports, cache_dir) as (directory, ready):
+    with started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, transports, cache_dir) as (directory, ready):
         await _collect(directory, ready, quiet, transports, cache_dir, command)
     return result_of(directory)
 
 
 @contextmanager
-def _started(
+def started(
     config: ConfigLike,
     run_id: str | None,
     runs_dir: str | Path,
@@ -119,7 +121,7 @@ def _started(
     if not yes:
         confirm(prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
-        record_permission(resolved.benchmark.grading, directory.path)
+        record_run(resolved, directory.path, Path(config) if isinstance(config, str | Path) else None)
         yield directory, replace(prepared, stop_on_form=not yes)
 
 
@@ -154,7 +156,7 @@ def _reopened(
     load_env_file()
     directory = find_run(run, Path(runs_dir))
     with directory.locked():
-        config = resolve_config(directory.config(), budget_usd=budget_usd)
+        config = resolve_config(directory.own_config(asks=not transports), budget_usd=budget_usd)
         _tell_of_an_edited_config(directory, config)
         config = with_settings(config, settings or {})
         prepared = prepare(config, directory, need_keys=not transports)
@@ -181,6 +183,13 @@ def _tell_of_an_edited_config(directory: RunDirectory, config: RunConfig) -> Non
             " the calls of both; a new run (auxeval run CONFIG) keeps them apart and still asks nothing twice",
             directory.config_file,
         )
+    source = edited_source(directory.path)
+    if source is not None:
+        _LOG.warning(
+            "%s was edited since this run was started from it: the run goes on with what it began with (%s); for the"
+            " edited one: auxeval run %s, which asks nothing twice",
+            source, directory.config_file, shlex.quote(str(source)),
+        )  # fmt: skip
 
 
 async def _collect(
@@ -232,7 +241,7 @@ def run(
         StoppedEarly: budget, interrupt, a provider's refusal; everything paid for is stored, ``resume`` carries on.
     """
     quiet, transports, cache_dir, command = _options("pipeline.run", **options)
-    with _started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, transports, cache_dir) as (directory, ready):
+    with started(config, run_id, runs_dir, limit, budget_usd, yes, quiet, transports, cache_dir) as (directory, ready):
         _to_its_end(directory, _collect(directory, ready, quiet, transports, cache_dir, command))
     return result_of(directory)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from pipeline.benchmark.code_permission import require_permission
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig, load_config
@@ -245,6 +246,7 @@ def _check_gradable(directory: RunDirectory, config: RunConfig, items: pl.DataFr
 
 def run_grader(directory: RunDirectory, config: RunConfig) -> Grader:
     grading = directory.manifest().get("benchmark", {}).get("grading") or config.benchmark.grading
+    require_permission(grading)  # a manifest from elsewhere can name a module too
     return Grader(grading or "exact", tolerance=config.benchmark.tolerance)
 
 

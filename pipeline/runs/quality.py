@@ -11,7 +11,9 @@ from pipeline.benchmark.data_checks import duplicate_findings
 from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import Warned
+from pipeline.runs.directory import RunDirectory
 from pipeline.runs.frames import RunTables
+from pipeline.runs.own_runs import own_config
 
 __all__ = ["null_shares", "quality_warnings", "rows_left_out", "simulated_truth"]
 
@@ -131,8 +133,12 @@ def _same_draws(tables: RunTables) -> list[Warned]:
     ]
 
 
-def simulated_truth(config: RunConfig, tables: RunTables) -> dict[str, Any]:
-    """Target → its true expected accuracy, for the targets that are simulated; empty where none is."""
+def simulated_truth(directory: RunDirectory, config: RunConfig) -> dict[str, Any]:
+    """Target → its true expected accuracy, for the targets that are simulated; empty where none is.
+
+    Raises:
+        InputError: the items lie outside a run folder that was not started here.
+    """
     simulated = [name for name in config.roles.targets if config.model_entry(name).is_simulated]
     if not simulated:
         return {}
@@ -140,7 +146,7 @@ def simulated_truth(config: RunConfig, tables: RunTables) -> dict[str, Any]:
     from pipeline.models.simulated.settings import simulation_settings
     from pipeline.models.simulated.world import World
 
-    benchmark = load_benchmark(config.benchmark, config.seed)
+    benchmark = load_benchmark(own_config(config, directory.path).benchmark, config.seed)
     if benchmark.grading == "squared_error" or benchmark.grading.startswith("python:"):
         return {}  # the share of right answers is not what is estimated
     world = World.from_items(benchmark.items, seed=config.seed)

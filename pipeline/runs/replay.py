@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import InputError
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.types import Failed
@@ -65,7 +66,9 @@ async def _replay(
     failures: Mapping[str, Failed],
     command: str,
 ) -> None:
-    config = original.config()
+    config = original.own_config()
+    if target.path.exists():
+        refuse_ways_out(target.path)
     if target.config_file.exists() and target.config().digest() != config.digest():
         raise InputError(f"{target.path}: holds a run with another configuration; choose another --out")
     prepared = prepare(config, original, need_keys=False)

@@ -17,6 +17,7 @@ from pipeline.models.providers import with_credentials
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price
 from pipeline.runs.directory import RunDirectory
+from pipeline.runs.own_runs import config_of_file, own_config
 
 __all__ = [
     "Prepared",
@@ -56,7 +57,7 @@ def resolve_config(
     elif isinstance(config, Mapping):
         resolved = parse_config(config, base=Path.cwd())
     else:
-        resolved = load_config(config)
+        resolved = load_config(config) if trusted else config_of_file(Path(config))
     if trusted:
         trust_grading(resolved.benchmark.grading)
     resolved = _with_given_targets(resolved)
@@ -281,6 +282,8 @@ def run_prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
     variant, rubric = config.design.tau.variant, config.design.tau.rubric
     saved = directory.path / "prompts" if directory is not None else None
     if saved is None or not (saved / "repair.md").exists():
+        if directory is not None:
+            own_config(config, directory.path)
         given: dict[str, Sequence[Path]] = {str(stage): files for stage, files in config.prompts.items()}
         return load_prompts(given, tau_variant=variant, tau_rubric=rubric)
     own = {stage.name: sorted(stage.rglob("*.md")) for stage in sorted(saved.iterdir()) if stage.is_dir()}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from pipeline.benchmark.code_permission import require_permission
+
 __all__ = ["GRADED", "ColumnRoles", "ProfileKind", "ProfileRole"]
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
@@ -103,7 +105,9 @@ class ColumnRoles:
 
         Raises:
             TypeError, AttributeError: it is not such a mapping.
+            ConfigError: it names code that no one on this machine has allowed.
         """
+        require_permission(stored.get("grading"))
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
         }

@@ -12,9 +12,10 @@ from typing import IO, Literal
 
 from pipeline.errors import DataError
 
-__all__ = ["Compression", "compression_of", "decompress_zstd", "open_bytes", "refuse_bomb"]
+__all__ = ["Compression", "compression_of", "decompress_zstd", "open_bytes", "refuse_bomb", "refuse_wide_parquet"]
 
 _LEAST_BOMB_BYTES, _MOST_SHRUNK, _PART_BYTES = 1 << 30, 200, 1 << 20
+_LEAST_WIDE_ROWS, _MOST_ROWS_A_BYTE = 10_000_000, 64
 _GZIP_SHRINKS_AT_MOST = 1_032
 """Deflate's own bound: a small gzip needs no look inside."""
 Compression = Literal["none", "gzip", "bz2", "xz", "zstd"]
@@ -72,6 +73,23 @@ def refuse_bomb(path: Path, compression: Compression) -> None:
             f"{path}: {packed:,} bytes of {compression} unpack to more than {most >> 20:,} MiB; unpack it yourself, and"
             " give the rows that are wanted"
         )
+
+
+def refuse_wide_parquet(path: Path) -> None:
+    """Refuse a Parquet file of kilobytes that says it holds billions of rows, before they are made in memory.
+
+    Raises:
+        DataError: it holds more rows than its bytes can tell apart, or cannot be read.
+    """
+    import polars as pl
+
+    try:
+        rows = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+    except Exception as error:  # polars raises several kinds for a damaged file
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise DataError(f"{path}: the Parquet file is damaged ({reason})") from None
+    if rows > max(_LEAST_WIDE_ROWS, _MOST_ROWS_A_BYTE * path.stat().st_size):
+        raise DataError(f"{path}: {path.stat().st_size:,} bytes say that they hold {rows:,} rows; give those wanted")
 
 
 def _counted(path: Path, compression: Compression, most: int) -> int:

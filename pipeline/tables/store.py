@@ -12,6 +12,7 @@ from typing import IO, Any
 import polars as pl
 
 from pipeline.errors import DataError
+from pipeline.tables.compressed import refuse_wide_parquet
 from pipeline.tables.schemas import REASONS, TABLES, TableSchema
 
 __all__ = ["RowSpool", "read_table", "scan_table", "write_frame", "write_rows"]
@@ -122,7 +123,11 @@ def write_frame(
 def _path(folder: Path, name: str) -> Path:
     path = folder / f"{name}.parquet"
     if not path.exists():
-        raise DataError(f"{path}: no such table; has the run finished collecting? (auxeval resume)")
+        raise DataError(f"{path}: no such table; auxeval resume {folder.parent} collects it, and asks nothing twice")
+    try:
+        refuse_wide_parquet(path)
+    except DataError as error:
+        raise DataError(f"{error}; auxeval resume {folder.parent} makes it again from the cache") from None
     return path
 
 

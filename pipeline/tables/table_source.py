@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.errors import DataError
-from pipeline.tables.compressed import Compression, compression_of, decompress_zstd, open_bytes, refuse_bomb
+from pipeline.tables.compressed import (
+    Compression,
+    compression_of,
+    decompress_zstd,
+    open_bytes,
+    refuse_bomb,
+    refuse_wide_parquet,
+)
 from pipeline.tables.json_records import JsonFile, is_document, json_rows, leaf_names
 
 __all__ = ["TableSource", "decompress_zstd", "inspect_source", "open_bytes"]
@@ -237,6 +244,7 @@ def _parquet_columns(path: Path) -> tuple[str, ...]:
         schema = pl.read_parquet_schema(path)
     except Exception as error:  # polars raises several kinds for a damaged file
         raise DataError(f"{path}: the Parquet file is damaged ({_first_line(error)})") from error
+    refuse_wide_parquet(path)
     names: list[str] = []
     for name, dtype in schema.items():
         names.extend(_leaves(name, dtype))
