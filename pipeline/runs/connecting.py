@@ -37,6 +37,8 @@ def connected(client: Any, workers: int | None) -> Iterator[Any]:
     if client is not None:
         yield client
         return
+    # A stream that is cut while the cluster is stopped is no news; Dask logs it with its traceback.
+    logging.getLogger("distributed.batched").setLevel(logging.CRITICAL)
     Client, LocalCluster = import_distributed().Client, import_distributed().LocalCluster
     with _deaf_to_interrupts():
         cluster = LocalCluster(
