@@ -9,17 +9,6 @@ from pydantic import Field, ValidationInfo, field_serializer, field_validator, m
 
 from pipeline.config_sections import PositiveInt, Section
 
-__all__ = [
-    "BestOfNConfig",
-    "BudgetConfig",
-    "CriterionConfig",
-    "DesignConfig",
-    "JudgeConfig",
-    "RetryTruncatedConfig",
-    "RolesConfig",
-    "TauConfig",
-]
-
 ModelName = Annotated[str, Field(min_length=1)]
 AnchorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,127}$")]
 CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]

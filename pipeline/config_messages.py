@@ -9,8 +9,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["one_line"]
-
 Section = type[BaseModel]
 
 

@@ -16,8 +16,6 @@ from pipeline.credentials import (
     names_a_credential_parameter,
 )
 
-__all__ = ["check_address", "check_header", "check_model", "check_params", "read_yaml"]
-
 _OURS: Mapping[str, str] = {
     "model": "it is the key model of the entry",
     "messages": "the prompts make them",

@@ -6,11 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = [
-    "check_variable", "clean_key", "looks_like_a_key", "named_credential", "names_a_credential",
-    "names_a_credential_parameter", "shown_variable",
-]  # fmt: skip
-
 _WORDS = ("key", "token", "secret", "sig", "pass", "auth", "cred")
 _QUERY_NAMES = frozenset({"code", "sv", "se", "sp", "jwt", "session", "sas"})
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from pipeline.errors import InputError
 
-__all__ = ["import_distributed", "scheduler_client"]
-
 _CONNECT_S = "10s"
 
 

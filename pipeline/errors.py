@@ -13,16 +13,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = [
-    "AuxevalError",
-    "ConfigError",
-    "DataError",
-    "InputError",
-    "ReplayMissError",
-    "RunLockedError",
-    "StoppedEarly",
-]
-
 
 class AuxevalError(Exception):
     """Base of all errors that this package raises on purpose: one line that names what, where and the mend."""

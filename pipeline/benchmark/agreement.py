@@ -9,8 +9,6 @@ from pipeline.benchmark.math_grading import math_equal
 from pipeline.benchmark.numbers import Number, numbers_equal, parse_number
 from pipeline.benchmark.texts import same_text
 
-__all__ = ["Equal", "answer_equality"]
-
 Equal = Callable[[int, str, str], bool]
 """equal(item, answer, head): whether an answer equals the first one of a group."""
 

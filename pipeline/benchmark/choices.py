@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from pipeline.benchmark.plain import bare_text, plain_text, strip_markup
 
-__all__ = ["CONFLICT", "choice_letter", "choice_of", "letter_with_text"]
-
 CONFLICT = "conflict"
 """Two different choices are named, or a letter and the text of another choice."""
 

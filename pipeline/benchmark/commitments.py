@@ -13,8 +13,6 @@ from pipeline.benchmark.confidences import strip_confidence
 from pipeline.benchmark.languages import LANGUAGES, Language
 from pipeline.turn import read_turn
 
-__all__ = ["Commitment", "Kind", "commitments", "last_boxed", "reply_body"]
-
 Kind = Literal["line", "sentence", "bare", "json", "table", "tag", "hash", "box", "choose", "alone", "last", "first"]
 """How an answer is announced.
 

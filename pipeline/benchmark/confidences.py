@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from pipeline.benchmark.languages import LANGUAGES
 
-__all__ = ["StatedConfidence", "stated_confidences", "strip_confidence", "tabled_confidence"]
-
 _MARKS = " \t*_>#-•"
 _BEFORE = " \t*_>#-•|,;:.(–—[，；（。、"
 _ENGLISH = ("confident", "% sure", "% certain", "percent sure")

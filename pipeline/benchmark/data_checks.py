@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from pipeline.benchmark.items import Benchmark, Item
 
-__all__ = ["DataFinding", "check_data", "duplicate_findings", "language_of", "question_key"]
-
 _SHOWN = 3
 _SAMPLE = 400
 _SCRIPTS = (

@@ -7,8 +7,6 @@ import re
 
 from pipeline.benchmark.plain import ascii_digits, plain_text
 
-__all__ = ["CURRENCY", "clean_figures", "first_sentence", "spell_fractions"]
-
 CURRENCY = "$€£¥₹₩₽₫₺¢"
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{\s*(-?[\d.,]+)\s*\}|(\d))\s*(?:\{\s*(-?[\d.,]+)\s*\}|(\d))")
 _SENTENCE = re.compile(r"(?<=[^\s.][.!?。！？])(?:\s+|$)")

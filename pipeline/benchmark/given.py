@@ -11,8 +11,6 @@ from typing import Any
 from pipeline.benchmark.items import BenchmarkSettings, GivenResponse, Item
 from pipeline.benchmark.presets import BadRow, Skip
 
-__all__ = ["ALL_RESPONSES", "DIRECT", "GivenItems", "own_signals", "read_response", "written_out"]
-
 ALL_RESPONSES = "responses"
 """The target of a file whose rows name no model."""
 DIRECT = "direct "

@@ -18,8 +18,6 @@ from pipeline.benchmark.numbers import Number, numbers_equal, parse_number
 from pipeline.benchmark.texts import same_text
 from pipeline.errors import DataError
 
-__all__ = ["GRADINGS", "Grade", "Grader", "check_grading"]
-
 GRADINGS = ("exact", "choice", "numeric", "math", "squared_error", "rating")
 _PERCENT_QUESTION = ("percent", "%")
 

@@ -15,18 +15,6 @@ from pipeline.errors import DataError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "Benchmark",
-    "BenchmarkSettings",
-    "GivenResponse",
-    "Item",
-    "ProfileKind",
-    "draw_labeled",
-    "jitter_profile",
-    "load_benchmark",
-    "select_items",
-]
-
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 JITTER = 0.4
 """Half width of the uniform noise that makes an ordered axis continuous."""

@@ -16,8 +16,6 @@ from pipeline.benchmark.presets import MAX_CHOICES, PRESETS, BadRow, Parts, Pres
 from pipeline.benchmark.readers import Row, read_file, read_hub
 from pipeline.errors import DataError
 
-__all__ = ["MAX_QUESTION_CHARS", "read_benchmark"]
-
 T = TypeVar("T")
 MAX_QUESTION_CHARS = 1_000_000
 _SURROGATE = re.compile("[\ud800-\udfff]")

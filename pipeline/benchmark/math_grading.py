@@ -20,8 +20,6 @@ from pipeline.benchmark.numbers import is_plain_gold, numbers_equal, parse_numbe
 from pipeline.benchmark.plain import plain_text
 from pipeline.errors import DataError
 
-__all__ = ["MathPool", "close_math_pool", "math_equal", "require_math_extra"]
-
 MAX_EXPRESSION_CHARS = 2_000
 CPU_LIMIT_S = 5.0
 """CPU time of one comparison: unlike wall time, it does not depend on how busy the machine is."""

@@ -13,8 +13,6 @@ import signal
 import sys
 from typing import Any
 
-__all__ = ["limit_memory", "main", "same_expression"]
-
 _RELATION = re.compile(r"[<>≤≥]|\\(?:leq?|geq?|lt|gt|in)\b|[\[(][^()\[\]]*,[^()\[\]]*[\])]")
 _RELATIVE = 1e-9
 

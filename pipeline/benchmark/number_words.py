@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-__all__ = ["SCALES", "chinese_number", "number_in_words"]
-
 SCALES: dict[str, int] = {
     "hundred": 10**2, "hundreds": 10**2, "thousand": 10**3, "thousands": 10**3, "million": 10**6, "millions": 10**6,
     "billion": 10**9, "billions": 10**9, "trillion": 10**12, "trillions": 10**12, "quadrillion": 10**15,

@@ -11,8 +11,6 @@ from pipeline.benchmark.number_words import SCALES, chinese_number, number_in_wo
 from pipeline.benchmark.plain import ascii_digits, plain_text
 from pipeline.benchmark.units import GLUED_UNITS, compound_value
 
-__all__ = ["Number", "is_plain_gold", "names_number", "numbers_equal", "parse_number"]
-
 _MAX_CHARS = 4_000
 _MAX_DIGITS = 400
 _MAX_EXPONENT = 400

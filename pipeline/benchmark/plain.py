@@ -8,8 +8,6 @@ import unicodedata
 
 from pipeline.benchmark.commitments import last_boxed
 
-__all__ = ["ascii_digits", "bare_text", "normalize_text", "plain_text", "strip_markup", "unify", "unwrap"]
-
 _MAX_ANSWER_CHARS = 4_000
 _LATEX_SPACES = re.compile(r"\\[,;:! ]|\\(?:quad|qquad|thinspace)\b|~")
 _LATEX_WORDS = re.compile(

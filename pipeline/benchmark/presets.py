@@ -12,8 +12,6 @@ from typing import Any
 from pipeline.benchmark.items import ProfileKind
 from pipeline.benchmark.readers import HubSource
 
-__all__ = ["MAX_CHOICES", "PRESETS", "BadRow", "Parts", "Preset", "Skip", "choice_parts", "words"]
-
 MAX_CHOICES = 10
 """Choices are named A to J."""
 

@@ -15,8 +15,6 @@ from typing import IO, Any, cast
 
 from pipeline.errors import DataError
 
-__all__ = ["HubSource", "Row", "read_file", "read_hub"]
-
 _CSV_FIELD_LIMIT = 2**30
 
 

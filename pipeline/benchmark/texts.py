@@ -7,8 +7,6 @@ import re
 
 from pipeline.benchmark.plain import bare_text, normalize_text, plain_text, strip_markup, unwrap
 
-__all__ = ["same_text"]
-
 _FINAL = " .。．!！?？,，;；:：…।॥؟،۔"
 
 

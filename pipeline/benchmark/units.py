@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-__all__ = ["GLUED_UNITS", "compound_value", "unit_family"]
-
 _FAMILIES: dict[str, dict[str, Fraction]] = {
     "time": {
         "s": Fraction(1), "sec": Fraction(1), "secs": Fraction(1), "second": Fraction(1), "seconds": Fraction(1),

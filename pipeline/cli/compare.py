@@ -12,8 +12,6 @@ from pipeline.cli.output import allow_code_option, json_option, print_json, prin
 if TYPE_CHECKING:
     from pipeline.cli.documents.plans import CompareDocument
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("first", metavar="RUN", shell_complete=offer_runs)

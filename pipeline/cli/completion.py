@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
 
-__all__ = ["offer_commands", "offer_runs", "offer_studies"]
-
 
 def offer_runs(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Ids under ``--runs-dir``; where none begins so, files and folders."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pipeline.tables.column_roles import ColumnRoles
     from pipeline.tables.shapes.shape import ShapeOptions
 
-__all__ = ["command"]
-
 
 @click.command("estimate")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE…", type=click.Path(path_type=Path))

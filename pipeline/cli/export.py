@@ -13,8 +13,6 @@ from pipeline.cli.output import allow_code_option, json_option, print_json, runs
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ExportDocument
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("run", shell_complete=offer_runs)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pipeline.evaluation.gate_verdict import GateReport, GateRow
     from pipeline.evaluation.gate_versions import GateColumns, Version
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("sources", metavar="BASE CANDIDATE", nargs=-1, required=True, shell_complete=offer_runs)

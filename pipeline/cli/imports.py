@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pipeline.tables.imports.imported import ImportedTable
     from pipeline.tables.imports.recognised import Tool
 
-__all__ = ["command"]
-
 _TOOLS = (
     "inspect", "lm-eval", "promptfoo", "openai-evals", "alpaca-eval", "arena-hard", "mt-bench", "deepeval", "ragas",
     "table",

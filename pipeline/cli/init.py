@@ -17,8 +17,6 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import InitDocument
 
-__all__ = ["PROVIDERS", "Provider", "command"]
-
 
 @dataclass(frozen=True, slots=True)
 class Provider:

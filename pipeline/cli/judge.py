@@ -11,8 +11,6 @@ from pipeline.cli.output import json_option, runs_dir_option
 from pipeline.cli.run import budget_option, interrupts_explained, invocation, quiet_option, show_result
 from pipeline.cli.table_options import split_names
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("table", type=click.Path(path_type=Path))

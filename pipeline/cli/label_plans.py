@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pipeline.evaluation.plans.ledger import Ledger
     from pipeline.evaluation.plans.table_plans import TableLabels
 
-__all__ = ["import_under_plan", "ledger_file", "next_", "plan", "status"]
-
 _plan_option = click.option(
     "--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="The plan's file (default: TABLE.plan.json, RUN/label_plan.json).",

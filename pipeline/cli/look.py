@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pipeline.cli.documents.care import LookDocument
     from pipeline.tables.shapes.look import LookedAt
 
-__all__ = ["command"]
-
 
 @click.command("look")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")

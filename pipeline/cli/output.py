@@ -13,17 +13,6 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "allow_code_option",
-    "console",
-    "json_option",
-    "print_facts",
-    "print_json",
-    "print_table",
-    "print_text",
-    "runs_dir_option",
-]
-
 runs_dir_option = click.option(
     "--runs-dir", default="runs", show_default=True, metavar="DIR", help="Where run directories are."
 )

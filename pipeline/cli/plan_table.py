@@ -11,8 +11,6 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.cli.documents.plans import FamilyWorthEntry, LabelPlanEntry, LabelsEntry, PlanDocument
 
-__all__ = ["parse_families", "plan_table", "print_label_plan"]
-
 
 def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json: bool) -> None:
     """Plan from the labels a table has.

@@ -12,8 +12,6 @@ from pipeline.cli.output import allow_code_option, json_option, print_json, runs
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ReportDocument
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("run", shell_complete=offer_runs)

@@ -8,8 +8,6 @@ from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import allow_code_option, json_option, runs_dir_option
 from pipeline.cli.run import budget_option, interrupts_explained, invocation, quiet_option, show_result
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("run", shell_complete=offer_runs)

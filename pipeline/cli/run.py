@@ -15,8 +15,6 @@ from pipeline.cli.output import allow_code_option, console, json_option, print_j
 if TYPE_CHECKING:
     from pipeline.runs.interface import RunResult
 
-__all__ = ["budget_option", "command", "interrupts_explained", "invocation", "quiet_option", "show_result"]
-
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 budget_option = click.option("--budget-usd", type=float, metavar="X", help="Stop before more than this is spent.")
 

@@ -13,8 +13,6 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import RunEntry, RunsListDocument
 
-__all__ = ["command"]
-
 
 @click.group()
 def command() -> None:

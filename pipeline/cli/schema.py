@@ -12,8 +12,6 @@ from pipeline.cli.output import json_option, print_json
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import SchemaListDocument
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("words", metavar="[COMMAND]", nargs=-1, shell_complete=offer_commands)

@@ -12,8 +12,6 @@ from pipeline.cli.output import json_option, print_json
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import SkillDocument
 
-__all__ = ["command", "page"]
-
 
 def page() -> str:
     """The page, as an installed package has it or as it stands in a checkout."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pipeline.cli.documents.plans import StudyListDocument
     from pipeline.studies.results import StudyResult
 
-__all__ = ["command"]
-
 
 @click.command("study")
 @click.argument("name", required=False, shell_complete=offer_studies)

@@ -14,8 +14,6 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
-__all__ = ["answer_options", "column_options", "column_roles", "estimate_command", "shape_options", "split_names"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _KINDS = ("continuous", "ordinal", "categorical")

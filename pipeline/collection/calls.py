@@ -16,8 +16,6 @@ from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped
 from pipeline.models.types import Answered, Asker, CallLabel, Failed, Message, Outcome, ReplySchema
 
-__all__ = ["Caller", "FreeReply", "JudgedReply", "StageCount"]
-
 FIRST_CALLS = 20
 """Calls of a stage before its share of failures can stop the run."""
 FIRST_FAILURES = 5

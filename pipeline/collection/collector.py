@@ -24,8 +24,6 @@ from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped
 from pipeline.models.types import Asker
 
-__all__ = ["CollectionSummary", "Collector", "example_pool"]
-
 _LEAST_LIVE = 64
 _LIVE_PER_SLOT = 1.5
 

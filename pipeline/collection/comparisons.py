@@ -8,8 +8,6 @@ from pipeline.benchmark.given import DIRECT
 from pipeline.collection.calls import JudgedReply
 from pipeline.collection.rows import Order, Verdict
 
-__all__ = ["chains_phrase", "direct_pair", "verdict_of", "wins"]
-
 
 def verdict_of(reply: JudgedReply) -> Verdict | None:
     """First, second or tie, from A, B or tie; None without a verdict."""

@@ -9,8 +9,6 @@ from pipeline.benchmark.plain import ascii_digits, unify
 from pipeline.collection.replies import Invalid
 from pipeline.turn import read_turn
 
-__all__ = ["parse_confidence"]
-
 _MAX_READ_CHARS = 100_000
 _WRAPPING = " \t\r\n\"'`*_[]{}“”‘’|"
 _CONFIDENCE = re.compile(

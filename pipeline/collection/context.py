@@ -13,8 +13,6 @@ from pipeline.collection.rows import Row
 from pipeline.collection.stages import StagePlan
 from pipeline.config import RunConfig
 
-__all__ = ["FlowContext"]
-
 
 @dataclass(frozen=True, slots=True)
 class FlowContext:

@@ -8,8 +8,6 @@ from collections import Counter
 from pipeline.collection.rows import ResponseRow
 from pipeline.models.stopping import RunStopped
 
-__all__ = ["FIRST_REPLIES", "FormWatch"]
-
 _LOG = logging.getLogger(__name__)
 FIRST_REPLIES = 20
 """Replies of a target that are looked at."""

@@ -21,8 +21,6 @@ from pipeline.collection.settling import settle, settled
 from pipeline.collection.stages import CORRECT
 from pipeline.models.types import CallLabel, Message
 
-__all__ = ["ItemFlow", "candidate_draw", "score_draw"]
-
 EPISODE_DRAWS = 20_000
 """Request draws of the fresh answers of episodes: apart from those of answers, so that each is a reply of its own."""
 CANDIDATE_DRAWS = 10_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NUMBER_WORDS", "TIE_WORDS", "VERDICT_WORDS"]
-
 VERDICT_WORDS = (
     r"verdicts?|winner|preference|preferred(?: response)?"
     r"|judge?ment|decision|better response|urteil|gewinner"

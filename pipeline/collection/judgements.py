@@ -9,8 +9,6 @@ from typing import Any
 
 from pipeline.collection.judgement_words import NUMBER_WORDS, TIE_WORDS, VERDICT_WORDS
 
-__all__ = ["UNIT", "Scale", "decided", "quoted", "retracts", "stated_number", "unit_number", "verdict_label"]
-
 Scale = tuple[float, float]
 """The scores for the worst and the best."""
 UNIT: Scale = (0.0, 1.0)

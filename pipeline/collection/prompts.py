@@ -17,8 +17,6 @@ from pipeline.errors import ConfigError
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["Prompt", "PromptSet", "clean_text", "default_prompt_folder", "load_prompts", "render"]
-
 ReplyKind = Literal["answer", "chain", "preference", "score", "probability", "same"]
 
 _STAGE_FILES: Mapping[str, tuple[str, ...]] = {

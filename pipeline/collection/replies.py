@@ -25,20 +25,6 @@ from pipeline.collection.judgements import (
 from pipeline.models.types import ReplySchema
 from pipeline.turn import read_turn
 
-__all__ = [
-    "FORMATS",
-    "Invalid",
-    "Parsed",
-    "PreferenceReply",
-    "ProbabilityReply",
-    "ScoreReply",
-    "parse_preference",
-    "parse_probability",
-    "parse_score",
-    "reply_format",
-    "reply_schema",
-]
-
 _MAX_JUDGED_CHARS = 100_000
 _MAX_BRACES = 500
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -17,8 +17,6 @@ from pipeline.collection.rows import CandidateRow, Reason, ResponseOutcome, Resp
 from pipeline.collection.settling import settle
 from pipeline.models.types import CallLabel, Message
 
-__all__ = ["Answer", "Chains", "Responses"]
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-__all__ = [
-    "CandidateRow",
-    "Order",
-    "PreferenceRow",
-    "Reason",
-    "ResponseOutcome",
-    "ResponseRow",
-    "Row",
-    "ScoreRow",
-    "TauRow",
-    "Verdict",
-    "columns_of",
-]
-
 Reason = Literal["not_asked", "refused", "truncated", "empty", "invalid", "no_answer", "failed", "missing_input"]
 """Why a value is null."""
 ResponseOutcome = Literal["ok", "no_answer", "truncated", "refused", "failed"]

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["settle", "settled"]
-
 _T = TypeVar("_T")
 
 

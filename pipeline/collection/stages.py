@@ -11,8 +11,6 @@ from pipeline.benchmark.items import Benchmark
 from pipeline.collection.prompts import Prompt, PromptSet, load_prompts, render
 from pipeline.config import RunConfig
 
-__all__ = ["PlannedCalls", "StageCalls", "StagePlan", "estimate_tokens", "plan_calls", "stage_plan"]
-
 CHARS_PER_TOKEN = 4.0
 CHAIN_TOKENS = 250.0
 """Length taken for a chain of reasoning where no pilot says better."""

@@ -17,8 +17,6 @@ from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.column_roles import GRADED, ColumnRoles
 from pipeline.tables.user_table import UserTable
 
-__all__ = ["with_answers"]
-
 
 def with_answers(table: UserTable, roles: ColumnRoles) -> tuple[UserTable, ColumnRoles]:
     """The table with free signals (and graded outcomes, if gold answers are given), and the roles that name them.

@@ -25,8 +25,6 @@ from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import read_user_table
 
-__all__ = ["ScoreColumns", "estimate_best_of_n", "policy_values"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumns:

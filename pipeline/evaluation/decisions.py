@@ -9,8 +9,6 @@ from pipeline.evaluation.document import Decisions, PairDecision, verdict_of
 from pipeline.evaluation.gaps import Pair
 from pipeline.evaluation.options import Options
 
-__all__ = ["decide"]
-
 
 def decide(pairs: Sequence[Pair], values: Mapping[str, float], options: Options) -> Decisions | None:
     """The verdict of every pair from intervals that hold together with probability ``options.level`` (max-t).

@@ -15,20 +15,6 @@ from pipeline.estimators.results import Estimate, Profile
 from pipeline.evaluation.reading import GradingError, Unread
 from pipeline.evaluation.validity import JudgeValidity
 
-__all__ = [
-    "SCHEMA",
-    "BestOfNEstimate",
-    "Decisions",
-    "EstimateSet",
-    "Evaluation",
-    "Gap",
-    "LeftOut",
-    "PairDecision",
-    "Warned",
-    "read_estimates",
-    "verdict_of",
-]
-
 SCHEMA = 2
 """The first had no fields beside the numbers, no verdicts, no headline; it stays readable."""
 Verdict = Literal["a_better", "b_better", "equivalent", "undecided"]

@@ -15,8 +15,6 @@ from pipeline.evaluation.methods import Method
 from pipeline.evaluation.options import Options
 from pipeline.tables.signal_checks import ALL, Notice
 
-__all__ = ["enforced"]
-
 Result = Estimate | Profile
 
 

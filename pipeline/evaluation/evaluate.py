@@ -24,8 +24,6 @@ from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.validity import judge_validity
 from pipeline.tables.signal_checks import ALL, Notice, merged_notices
 
-__all__ = ["evaluate", "target_estimates"]
-
 Estimates = dict[str, Estimate | Profile]
 
 

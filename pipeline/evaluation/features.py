@@ -11,8 +11,6 @@ import numpy as np
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
 
-__all__ = ["HANDLED", "Feature", "Support", "features_of", "left_out", "refused"]
-
 FEW_LABELS = 10
 
 

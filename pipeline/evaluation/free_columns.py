@@ -15,8 +15,6 @@ from pipeline.errors import InputError
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.free_signals import answer_codes, free_signals
 
-__all__ = ["FreeColumns", "Voice", "free_columns"]
-
 MOST_OTHERS = 12
 """With more other targets than these, only the most reliable have a column of their own."""
 

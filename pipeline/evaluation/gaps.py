@@ -19,8 +19,6 @@ from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["MOST_TARGETS", "Pair", "along", "joined", "lace", "one_step", "pairs", "without_signals"]
-
 MOST_TARGETS = 60
 """With more targets than this a user names the one that the others are compared with."""
 

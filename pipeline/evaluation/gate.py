@@ -22,18 +22,6 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.looks.spending import check_alpha, tail_quantile
 from pipeline.estimators.validation import is_binary
 
-__all__ = [
-    "EXITS",
-    "RunNoise",
-    "chance_of_block",
-    "gate",
-    "items_needed",
-    "joint_upper_critical",
-    "paired_gap",
-    "run_noise",
-    "these_items_gap",
-]
-
 EXITS = {"SHIP": 0, "BLOCK": 10, "INCONCLUSIVE": 11}
 """Exit codes of the verdicts; 1, 2, 3 and 130 have meanings already."""
 

@@ -30,8 +30,6 @@ from pipeline.evaluation.gate import (
 from pipeline.evaluation.gate_versions import Version
 from pipeline.evaluation.options import RULE
 
-__all__ = ["GateReport", "GateRow", "base_noise", "judge_candidate"]
-
 Target = Literal["population", "pool"]
 Verdict = Literal["SHIP", "BLOCK", "INCONCLUSIVE"]
 

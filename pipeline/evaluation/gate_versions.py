@@ -20,8 +20,6 @@ from pipeline.tables.store import read_table
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import nearest_names, read_user_table
 
-__all__ = ["GateColumns", "Version", "read_version"]
-
 _IDS = ("id", "item_id", "question_id")
 _GOLDS = ("gold", "score", "correct")
 SCORE = "score"

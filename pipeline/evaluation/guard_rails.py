@@ -18,8 +18,6 @@ from pipeline.tables.signal_checks import Notice
 from pipeline.tables.table_source import TableSource
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["guarded"]
-
 MOST_MODELS = 50
 _ID = re.compile(r"(^|[^a-z])(u?id|item|question|prompt|example|instance|key)s?([^a-z]|$)", re.IGNORECASE)
 _REPEAT = re.compile(r"^(epoch|repeat|draw|sample|seed|fold|trial|attempt|repetition|replicate)", re.IGNORECASE)

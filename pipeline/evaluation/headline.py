@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pipeline.estimators import Estimate
 from pipeline.evaluation.document import Decisions, PairDecision
 
-__all__ = ["headline"]
-
 _NAMED = 4
 _MOST_LABELS = 100_000
 

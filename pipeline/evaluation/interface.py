@@ -25,8 +25,6 @@ from pipeline.tables.shapes.read import read_shaped_table, shaped_columns
 from pipeline.tables.shapes.shape import ShapeOptions, TableShape, table_shape
 from pipeline.tables.user_table import UserTable, frame_table, read_user_table
 
-__all__ = ["described", "estimate", "estimate_table", "table_of"]
-
 SCHEMA = 2
 _KINDS = ("continuous", "ordinal", "categorical")
 

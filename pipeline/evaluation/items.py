@@ -13,8 +13,6 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.pool import Axis, TargetPool
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["items_of"]
-
 
 def items_of(target: TargetPool, notices: list[Notice]) -> TargetPool:
     """The target with one row per item, sorted by id; the same where its items have no ids.

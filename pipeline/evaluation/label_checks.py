@@ -14,8 +14,6 @@ from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["look_over"]
-
 MIN_VARIANCE_LABELS = 8.0
 """Below this many labels behind the variance, intervals of a skewed outcome are known to be too short."""
 _FEW = 20

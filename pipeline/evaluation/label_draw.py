@@ -17,10 +17,6 @@ from pipeline.estimators.labels.strata import LabelStrata, Pilot, residual_strat
 from pipeline.evaluation.pool import TargetPool
 from pipeline.tables.labels import GoldKind, LabelDesign, realised_inclusion
 
-__all__ = [
-    "DEFAULT_LABELS", "MIN_PILOT", "RealisedDraw", "draw_labels", "pilot_of", "realised_draw", "wanted_labels",
-]  # fmt: skip
-
 DEFAULT_LABELS = 50
 """How many items are drawn where no number is asked for, or all that are left."""
 

@@ -31,8 +31,6 @@ from pipeline.tables.labels import (
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["INCLUSION", "LabeledTable", "export_table_labels", "import_table_labels", "read_labels_table"]
-
 STAGE, STRATUM = "label_round", "label_stratum"
 """The columns of a labeled table that say in which round each label was drawn, and from which stratum."""
 INCLUSION = "inclusion_probability"

@@ -16,8 +16,6 @@ from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.user_table import nearest_names
 
-__all__ = ["known_mean", "lace", "lace_deployment", "naive", "one_step", "one_step_pool", "plain_one_step", "repeated"]
-
 RANGED_TARGETS = 20
 """Targets up to which the range of what signals are worth comes from refits, at about a second each."""
 ONE_STEP_FOLDS_FROM = 50

@@ -19,23 +19,6 @@ from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.user_table import nearest_names
 
-__all__ = [
-    "COMPARATORS",
-    "METHODS",
-    "SHRUNK",
-    "SHRUNK_NOTE",
-    "Method",
-    "Need",
-    "check_names",
-    "chosen",
-    "decides",
-    "leading",
-    "leads",
-    "method_about",
-    "method_label",
-    "method_of",
-]
-
 Kind = Literal["mean", "profile", "gap", "gap profile"]
 Run = Callable[[Pool, Any, Options], Estimate | Profile]
 

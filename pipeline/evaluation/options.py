@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["DEFAULT_GROUPS", "RULE", "Options", "generator"]
-
 DEFAULT_GROUPS = ("naive", "repeated_decoding", "lace", "lace_profile", "lace_deployment", "one_step", "gaps")
 """What is estimated where nobody chose: of it, what the data allow."""
 RULE: Literal["curved"] = "curved"

@@ -28,10 +28,6 @@ from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.signal_families import NO_CALLS
 from pipeline.tables.signal_checks import ALL, Notice
 
-__all__ = [
-    "Family", "LabelAdvice", "advise", "default_widths", "families_worth", "free_worth", "paid_families",
-]  # fmt: skip
-
 MIN_PILOT = 5
 """Labels from which a pilot's variance is worth planning from."""
 _RANGE = 0.95

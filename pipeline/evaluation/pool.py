@@ -20,8 +20,6 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.tables.column_roles import ProfileKind
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["Axis", "Pool", "TargetPool"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:

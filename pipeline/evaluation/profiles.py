@@ -13,8 +13,6 @@ from pipeline.estimators import Categorical, Estimate, Ordinal, Profile, lace_pr
 from pipeline.evaluation.options import Options, generator
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
 
-__all__ = ["PlacedAxis", "banded", "comparator", "lace", "naive", "place", "shrunk"]
-
 LEARNER_FROM = 200
 """Labeled items from which the logistic learner helps a profile of a 0/1 outcome (below, it does not)."""
 

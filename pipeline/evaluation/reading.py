@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["GradingError", "Unread"]
-
 
 @dataclass(frozen=True, slots=True)
 class Unread:

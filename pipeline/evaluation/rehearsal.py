@@ -17,8 +17,6 @@ from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.options import RULE
 from pipeline.evaluation.pool import Pool, TargetPool
 
-__all__ = ["BUDGETS", "Rehearsed", "rehearse", "rehearse_target", "rehearsed_of"]
-
 BUDGETS = (20, 50, 100, 200)
 """Label budgets that are rehearsed where the table is at least twice as large."""
 _PLAIN, _LACE = "naive", "lace"

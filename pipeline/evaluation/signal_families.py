@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["FAMILIES", "FREE_FAMILIES", "NO_CALLS", "family_costs", "family_of"]
-
 OWN_FAMILIES = ("judge", "pairwise", "confidence", "length", "tau", "logprob", "p_true", "benchmark")
 FREE_FAMILIES = ("vote", "anchor", "target", "peer")
 FAMILIES = (*OWN_FAMILIES, *FREE_FAMILIES)

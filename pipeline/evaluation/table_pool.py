@@ -24,8 +24,6 @@ from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["read_pool", "table_pool"]
-
 MAX_ORDINAL_LEVELS = 12
 MAX_LEVELS = 200
 

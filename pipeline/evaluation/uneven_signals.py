@@ -10,8 +10,6 @@ from scipy.special import gammaln
 from pipeline.evaluation.pool import TargetPool
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["without_uneven"]
-
 LEVEL = 1e-4
 """Chance of such a difference, or a larger one, among columns that are missing at random."""
 

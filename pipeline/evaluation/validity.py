@@ -15,8 +15,6 @@ from pipeline.estimators import Estimate, naive_mean
 from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.pool import Pool, TargetPool
 
-__all__ = ["CalibrationBin", "JudgeValidity", "Kindness", "SliceAgreement", "judge_validity"]
-
 BINS = 5
 LEAST_IN_A_SLICE = 5
 """Rated responses below which a slice is not shown: one person's whim would be its number."""

@@ -21,8 +21,6 @@ from pipeline.evaluation.document import Decisions, EstimateSet, Gap, PairDecisi
 from pipeline.tables.cells import MISSING_SPELLINGS, label_column
 from pipeline.tables.user_table import UserTable
 
-__all__ = ["VoteColumns", "estimate_votes"]
-
 _FIRST = frozenset(["a", "model_a", "model a", "model_1", "first", "left", "1", "1.0", "a>b", "a>>b", "win"])
 _SECOND = frozenset(["b", "model_b", "model b", "model_2", "second", "right", "0", "0.0", "b>a", "b>>a", "loss"])
 _TIE = frozenset(["tie", "tie (bothbad)", "bothbad", "both", "neither", "draw", "equal", "0.5", "a=b", "c"])

@@ -6,8 +6,6 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-__all__ = ["Budget", "BudgetExceeded", "Cost", "Spent"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:

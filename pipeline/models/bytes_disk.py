@@ -10,8 +10,6 @@ from diskcache.core import MODE_RAW
 
 from pipeline.models.entries import DamagedEntry
 
-__all__ = ["BytesDisk"]
-
 
 class BytesDisk(Disk):  # type: ignore[misc]
     """Refuses everything but str → bytes inside the database.

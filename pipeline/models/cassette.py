@@ -16,8 +16,6 @@ from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import DamagedEntry, Entry, entry_from_json, entry_to_json
 from pipeline.models.types import Failed, FailureKind
 
-__all__ = ["CASSETTE_SCHEMA", "CassetteHead", "ImportReport", "import_cassette", "read_cassette", "write_cassette"]
-
 CASSETTE_SCHEMA = 1
 _MAX_LINE = 256 * 2**20
 _BATCH = 256

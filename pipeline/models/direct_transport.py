@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pipeline.models.http.failures import Connections
 
-__all__ = ["DirectTransport"]
-
 _CONNECT_S = 30.0
 
 

@@ -13,8 +13,6 @@ from pipeline.models.redaction import one_line
 from pipeline.models.transport import TransportError
 from pipeline.models.types import FailureKind
 
-__all__ = ["classify", "retry_after_seconds"]
-
 _OUT_OF_CREDIT_CODES = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_credits",
      "insufficient_balance", "payment_required"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Ending", "ending_of"]
-
 Ending = Literal["complete", "truncated", "refused", "broken"]
 
 _COMPLETE = frozenset({"stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "tool_use", "complete"})

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-__all__ = ["Flight", "Flights", "GatewayStatus"]
-
 T = TypeVar("T")
 Phase = Literal["waiting", "sending", "storing"]
 

@@ -11,8 +11,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from pipeline.credentials import names_a_credential
 from pipeline.models.types import Message, Request
 
-__all__ = ["IDENTITY_SCHEMA", "canonical_json", "earlier_keys", "public_endpoint", "request_key", "sendable_messages"]
-
 IDENTITY_SCHEMA = 1
 """Raised when the canonical form changes, so that old entries are misses and never mistaken for new ones."""
 

@@ -10,8 +10,6 @@ from filelock import FileLock, Timeout
 
 from pipeline.models.cache import ReplyCache, Sql
 
-__all__ = ["HEARTBEAT_S", "Leases", "Taken"]
-
 HEARTBEAT_S = 20.0
 _EXPIRY_S = 6 * HEARTBEAT_S
 _BELIEVED_S = 1.0

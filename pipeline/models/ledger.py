@@ -14,8 +14,6 @@ from pipeline.models.cache import ReplyCache, Sql
 from pipeline.models.leases import Leases
 from pipeline.models.types import Shown, Usage
 
-__all__ = ["Attempt", "Ledger", "Opened", "spent_by"]
-
 Opened = Literal["open", "stored", "held", "refused"]
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS Ledger (id INTEGER PRIMARY KEY, run TEXT NOT NULL, account TEXT NOT NULL,"

@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 
 from pipeline.models.token_window import TokenWindow
 
-__all__ = ["ModelLimits"]
-
 _BACKOFF_S = 1.0
 _LONGEST_BACKOFF_S = 60.0
 _STEPS_TO_RECOVER = 16

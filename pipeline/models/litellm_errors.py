@@ -10,8 +10,6 @@ from pipeline.models.faults import classify
 from pipeline.models.redaction import one_line
 from pipeline.models.transport import TransportError
 
-__all__ = ["from_litellm"]
-
 _PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)|Timeout)\s*(?::|-)\s*")
 _SOURCE = re.compile(r"^\w+Exception\s*-\s*")
 _NOT_SENT = ("ConnectError", "ClientConnectorError", "ConnectTimeout", "gaierror", "ConnectionRefusedError")

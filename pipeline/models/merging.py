@@ -12,8 +12,6 @@ from typing import Any
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import DamagedEntry, Entry, decode, entry_from_json
 
-__all__ = ["MergeReport", "encoded_after", "merge_cache", "merge_encoded"]
-
 _NOTE = "note:"
 Encoded = tuple[int, str, bytes]
 """Row number in its store, request key, and the entry's checksummed bytes."""

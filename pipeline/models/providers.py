@@ -11,8 +11,6 @@ from pipeline.errors import ConfigError
 from pipeline.models.redaction import remember_secrets
 from pipeline.models.spec import ModelSpec
 
-__all__ = ["KEY_VARIABLES", "check_credentials", "environment_base", "read_key", "with_credentials"]
-
 KEY_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ai21": ("AI21_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),

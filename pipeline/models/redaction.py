@@ -10,8 +10,6 @@ import urllib.parse
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["SecretFilter", "environment_secrets", "one_line", "redact", "redact_reply", "remember_secrets"]
-
 _LONGEST = 400
 _MOST_READ = 2**16
 _HIDDEN = "[hidden]"

@@ -11,8 +11,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from pipeline.models.transport import TransportError
 
-__all__ = ["CallTrace", "send_with_retries"]
-
 T = TypeVar("T")
 _BASE_S = 0.5
 _LONGEST_S = 60.0

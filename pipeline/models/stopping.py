@@ -6,8 +6,6 @@ from typing import Literal
 
 from pipeline.errors import AuxevalError
 
-__all__ = ["RunStopped", "StopKind"]
-
 StopKind = Literal[
     "budget", "interrupted", "auth", "not_found", "out_of_credit", "unsupported_parameter", "rate_limited",
     "disk_full", "cache", "failure_limit", "closed",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-__all__ = ["TokenWindow"]
-
 _WINDOW_S = 61.0  # the second more is for requests that overtake each other on their way
 
 

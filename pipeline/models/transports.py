@@ -5,8 +5,6 @@ from __future__ import annotations
 from pipeline.errors import ConfigError
 from pipeline.models.transport import Transport
 
-__all__ = ["default_transport"]
-
 
 def default_transport(name: str) -> Transport:
     """A new transport.

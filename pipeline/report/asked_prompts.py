@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from pipeline.report.markup import clean
 
-__all__ = ["AskedPrompts", "place"]
-
 _MOST = 20_000
 
 

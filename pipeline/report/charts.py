@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from pipeline.report.markup import text
 
-__all__ = ["COLOURS", "Curve", "Interval", "curve_chart", "forest_plot", "standalone"]
-
 _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:currentColor}.axis{stroke:currentColor;stroke-opacity:.35}"
     ".grid{stroke:currentColor;stroke-opacity:.12}.head{font-weight:600}"

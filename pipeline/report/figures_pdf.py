@@ -6,8 +6,6 @@ import re
 import zlib
 from xml.etree import ElementTree
 
-__all__ = ["svg_to_pdf"]
-
 _INK = (0.12, 0.16, 0.22)
 _SCALE = 0.75
 """Points per SVG unit."""

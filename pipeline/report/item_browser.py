@@ -13,8 +13,6 @@ from pipeline.report.item_details import ItemDetails
 from pipeline.report.markup import clean, data_block, section, text
 from pipeline.report.run_folder import RunFolder
 
-__all__ = ["item_browser"]
-
 BLOCK = 200
 """Items of one block; a block is unpacked when one of its items is opened."""
 _ROOM, _ROOM_PER_ITEM, _ROOM_ITEMS = 12_500_000, 2_500, 2_000

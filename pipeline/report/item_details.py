@@ -13,8 +13,6 @@ from pipeline.report.asked_prompts import AskedPrompts
 from pipeline.report.markup import clean
 from pipeline.report.run_folder import RunFolder
 
-__all__ = ["ItemDetails"]
-
 Rows = dict[str, list[tuple[Any, ...]]]
 _TOGETHER = 50
 """Items whose rows are read at once."""

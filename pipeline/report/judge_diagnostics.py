@@ -12,8 +12,6 @@ import polars as pl
 
 from pipeline.estimators import Estimate, naive_mean
 
-__all__ = ["PairDiagnostics", "ScoreDiagnostics", "labeled_outcomes", "pair_diagnostics", "score_diagnostics"]
-
 _LEAST = 3
 _ORDINAL_LEVELS = 30
 _KEY = ["item_id", "target", "pair", "draw"]

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-__all__ = ["Cell", "Number", "Span", "clean", "data_block", "facts", "figure", "section", "table", "text"]
-
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"

@@ -8,8 +8,6 @@ from typing import Any
 from pipeline.estimators import Estimate, Profile
 from pipeline.evaluation.document import EstimateSet
 
-__all__ = ["methods_paragraph"]
-
 _INTERVALS = {
     "wilson": "Wilson's score interval at the effective number of labels",
     "t": "Student's t",

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from pipeline.estimators import Estimate, VarianceComponents
 
-__all__ = ["OneStepCosts", "StageCost", "one_step_paragraph"]
-
 SIGNIFICANT = 0.05
 
 

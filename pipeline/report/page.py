@@ -27,8 +27,6 @@ from pipeline.report.sections.repeats import repeats
 from pipeline.report.sections.self_check import self_check
 from pipeline.report.sections.signals import signals
 
-__all__ = ["write_report"]
-
 _FIGURE = re.compile(r"(forest|gaps|(profile|best-of-n)-\d+)\.(svg|pdf)")
 _ASSETS = Path(__file__).resolve().parent / "assets"
 _SECTIONS: dict[str, Callable[[RunFolder], str] | None] = {

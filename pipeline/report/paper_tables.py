@@ -13,8 +13,6 @@ from pipeline.evaluation.methods import decides, method_label
 from pipeline.report.markup import clean
 from pipeline.report.terminal import about, number
 
-__all__ = ["PaperTable", "paper_tables", "tables_latex", "tables_markdown"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",

@@ -17,8 +17,6 @@ from pipeline.errors import DataError
 from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.tables.store import read_table
 
-__all__ = ["CallLog", "RunFolder"]
-
 _MOST_LOG = 800_000_000
 """Bytes of a log of calls (about two million of them) beyond which it is not read: repairs and drift are left out."""
 

@@ -17,8 +17,6 @@ from pipeline.evaluation.methods import SHRUNK, SHRUNK_NOTE, method_label
 from pipeline.evaluation.rehearsal import Rehearsed, rehearsed_of
 from pipeline.report.terminal import about
 
-__all__ = ["csv_text", "html_text", "write_table_report"]
-
 _COLUMNS = ("target", "method", "at", "value", "se", "low", "high", "level", "n", "worth", "verdict")
 _STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;overflow-x:auto;
 padding:0 1rem;color:#1a1a1a}

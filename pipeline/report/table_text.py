@@ -17,8 +17,6 @@ from pipeline.report.text_tables import TextTable, plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_table_estimates", "worth_sentences"]
-
 _HELP = 1.05
 _MAX_SENTENCES = 20
 

@@ -15,8 +15,6 @@ from pipeline.report.text_tables import TextTable, plain
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["about", "audit_sentence", "number", "print_estimates", "span", "worth"]
-
 _LARGE = 1e6
 """From here on decimals say nothing."""
 

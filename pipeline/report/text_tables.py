@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rich.segment import Segment
     from rich.table import Table
 
-__all__ = ["TextTable", "column_widths", "plain"]
-
 _NARROWEST = 12
 """A column of text is folded to no less than this, if it is wider by itself."""
 _EDGES = 2

@@ -26,16 +26,6 @@ from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import read_table, write_frame
 from pipeline.tables.user_table import read_user_table
 
-__all__ = [
-    "AUDIT_FILE",
-    "Audit",
-    "apply_stored_audit",
-    "export_audit",
-    "grading_error",
-    "import_audit",
-    "stored_audit",
-]
-
 SCHEMA = 1
 AUDIT_FILE = "audit.json"
 COLUMNS = ("request_key", "item_id", "target", "why", "reply_end", "read", "gold", "phi", "right", "correct_answer")

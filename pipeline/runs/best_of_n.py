@@ -18,8 +18,6 @@ from pipeline.evaluation.document import BestOfNEstimate, Warned
 from pipeline.runs.frames import RunTables
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 
-__all__ = ["best_of_n_estimates"]
-
 
 def best_of_n_estimates(
     config: RunConfig, tables: RunTables

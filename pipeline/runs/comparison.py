@@ -21,8 +21,6 @@ from pipeline.runs.directory import RunDirectory, find_run
 from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
 
-__all__ = ["Compared", "ComparedPair", "compare_runs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Compared:

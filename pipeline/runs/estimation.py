@@ -11,8 +11,6 @@ from pipeline.evaluation.evaluate import evaluate
 from pipeline.runs.exported import Exported, by_criterion, exported
 from pipeline.runs.frames import RunTables
 
-__all__ = ["estimate_run"]
-
 
 def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = None) -> EstimateSet:
     """Every estimate that the configuration asks for.

@@ -23,8 +23,6 @@ from pipeline.tables.signal_checks import Notice
 from pipeline.tables.signals import counted_phi
 from pipeline.tables.user_table import UserTable, frame_table
 
-__all__ = ["Exported", "by_criterion", "exported", "run_pool", "tau_matrix"]
-
 TAU_MISSING_SHARE = 0.01
 """Share of missing τ predictions from which the reader is told (each is filled so that it corrects nothing)."""
 LEAST_SHRUNK = 4

@@ -18,8 +18,6 @@ from pipeline.models.stopping import RunStopped
 from pipeline.models.types import CallRecord, Usage
 from pipeline.runs.setup import Prepared
 
-__all__ = ["Forecast", "StageForecast", "forecast_async", "forecast_run"]
-
 ASSUMED_CHAIN_TOKENS = 250.0
 ASSUMED_JSON_TOKENS = 60.0
 _CHAINS = ("answer", "anchor", "auxiliary", "candidates", "episode")

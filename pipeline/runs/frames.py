@@ -13,8 +13,6 @@ from pipeline.tables.column_roles import ProfileKind
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RunTables"]
-
 
 class RunTables:
     """The tables of a run as polars frames, each sorted by its key (``spec``: docs/formats.md).

@@ -19,8 +19,6 @@ from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import plan_sheet, taken_labels
 from pipeline.tables.store import read_table
 
-__all__ = ["RunLabels"]
-
 
 @dataclass(frozen=True)
 class RunLabels:

@@ -10,8 +10,6 @@ from pipeline.runs.directory import RunDirectory
 from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
 
-__all__ = ["plan_labels"]
-
 
 def plan_labels(directory: RunDirectory, width: float | None) -> dict[str, Any]:
     """Plans for the mean and the worst profile point of every target, and the worth of the signal families.

@@ -16,8 +16,6 @@ from pipeline.runs.setup import Prepared
 if TYPE_CHECKING:
     from pipeline.models.gateway import GatewayStatus
 
-__all__ = ["PLAIN_EVERY_S", "Progress", "Watched", "planned_calls"]
-
 PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
 

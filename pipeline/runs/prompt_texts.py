@@ -13,8 +13,6 @@ from pipeline.config import RunConfig
 from pipeline.errors import ConfigError
 from pipeline.report.asked_prompts import AskedPrompts, place
 
-__all__ = ["asked_prompts"]
-
 _NONCE = re.compile(r"<<<((?:END )?[A-Z ]+) [0-9a-f]{12}>>>")
 _TEXTS = ("question", "response", "response_a", "response_b", "chain_a", "chain_b", "preference")
 

@@ -16,8 +16,6 @@ from pipeline.tables.draw_features import draw_features
 from pipeline.tables.embedding import Embedder
 from pipeline.tables.item_draws import item_draws
 
-__all__ = ["text_taus"]
-
 FOLDS = 5
 
 

@@ -13,8 +13,6 @@ from pipeline.evaluation.document import Warned
 from pipeline.evaluation.reading import Unread
 from pipeline.runs.frames import RunTables
 
-__all__ = ["unread_answers", "unread_form", "unread_warnings"]
-
 UNREAD_SHARE = 0.02
 """Share of answers in which none could be read from which a warning stands at the top."""
 _FORMS = 3

@@ -17,8 +17,6 @@ from pipeline.runs.frames import RunTables
 from pipeline.tables.schemas import signal_columns
 from pipeline.tables.signal_checks import Notice
 
-__all__ = ["run_free_columns"]
-
 _FIRST_ANCHORS = ("weak", "medium", "strong")
 _NO_ANSWERS = frozenset({"rating"})
 """Metrics under which two replies cannot be compared: free text that people rate."""

@@ -18,8 +18,6 @@ from pipeline.models.transports import default_transport
 from pipeline.models.types import Request
 from pipeline.runs.connecting import with_own_keys
 
-__all__ = ["WorkerTransport"]
-
 _NEW_WORKER_S = 30.0
 _GRACE_S = 10.0
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from pipeline.errors import InputError
 
-__all__ = ["NO_SIGNALS", "PAPER_CAST", "Cast"]
-
 NO_SIGNALS = frozenset(
     {"item_id", "target", "y", "labeled", "profile", "inclusion", "outcome", "label_round", "label_stratum", "cluster"}
 )

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError
 from pipeline.tables.user_table import UserTable
 
-__all__ = ["MISSING_SPELLINGS", "Numbers", "flag_column", "label_column", "number_column"]
-
 FloatArray = NDArray[np.float64]
 
 MISSING_SPELLINGS = frozenset(

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from pipeline.errors import InputError
 from pipeline.tables.embedding import Embedder
 
-__all__ = ["CHEAP", "DrawFeatures", "ItemDraws", "draw_features", "text_components", "texts_to_embed"]
-
 FloatArray = NDArray[np.float64]
 CHEAP = (
     "question_chars",

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 
-__all__ = ["Embedder", "FetchedEmbedder", "StaticEmbedder", "text_digest"]
-
 Vectors = NDArray[np.float32]
 
 

@@ -6,8 +6,6 @@ import polars as pl
 
 from pipeline.tables.draw_features import ItemDraws
 
-__all__ = ["item_draws"]
-
 Chain = tuple[str, str | None]
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from pipeline.errors import DataError
 from pipeline.tables.compressed import Compression, open_bytes
 
-__all__ = ["JsonFile", "is_document", "json_rows", "leaf_names", "nested_field", "row_lists"]
-
 MAX_DOCUMENT_BYTES = 1 << 30
 """A document is parsed in one piece; JSON Lines of any size are read line by line."""
 MAX_LINE_CHARS = 1 << 28

@@ -16,18 +16,6 @@ from pipeline.errors import DataError, InputError
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.user_table import nearest_names, read_user_table
 
-__all__ = [
-    "FilledLabels",
-    "LabelDesign",
-    "SheetRow",
-    "design_path",
-    "inert_text",
-    "read_label_sheet",
-    "realised_inclusion",
-    "write_label_sheet",
-    "write_plan_design",
-]
-
 SCHEMA = 1
 GoldKind = Literal["score", "answer"]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -15,8 +15,6 @@ from pipeline.errors import DataError, InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ParquetPool"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 

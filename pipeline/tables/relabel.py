@@ -15,8 +15,6 @@ from pipeline.tables.imports.imported import write_table
 from pipeline.tables.table_source import TableSource, inspect_source, open_bytes
 from pipeline.tables.user_table import whole_csv
 
-__all__ = ["relabeled"]
-
 
 def relabeled(path: Path, out: Path, columns: Mapping[str, Sequence[str | float | None]], rows: Sequence[int]) -> None:
     """Write the table at ``path`` to ``out`` with these columns; one rename, so that ``out`` may be ``path``.

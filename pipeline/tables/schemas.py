@@ -11,11 +11,6 @@ import polars as pl
 
 from pipeline.tables.cast import NO_SIGNALS, PAPER_CAST
 
-__all__ = [
-    "OWN", "RATINGS", "REASONS", "TABLES", "ProfileKind", "TableSchema", "signal_columns", "signals_schema",
-    "signals_table",
-]  # fmt: skip
-
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
 REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer", "failed", "missing_input")

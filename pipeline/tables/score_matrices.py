@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 
-__all__ = ["ScoreCounts", "ScoreMatrices", "score_matrices"]
-
 FloatArray = NDArray[np.float64]
 
 _PROMPT, _CANDIDATE, _DRAW, _SCORE, _GOLD = "prompt", "candidate", "draw", "score", "gold"

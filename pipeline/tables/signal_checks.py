@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ALL", "CheckedSignals", "Notice", "checked_signals", "merged_notices"]
-
 FloatArray = NDArray[np.float64]
 
 ALL = "all"

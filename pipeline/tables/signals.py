@@ -11,8 +11,6 @@ from pipeline.benchmark.given import DIRECT
 from pipeline.tables.cast import PAPER_CAST, Cast
 from pipeline.tables.schemas import ProfileKind, TableSchema, signals_schema
 
-__all__ = ["MISSING_SHARE", "assemble_signals", "counted_phi"]
-
 MISSING_SHARE = 0.01
 """A signal gets a missing-reply indicator where it is null for at least this share of a target's items."""
 

@@ -19,8 +19,6 @@ from pipeline.tables.compressed import open_bytes
 from pipeline.tables.json_records import json_rows, nested_field
 from pipeline.tables.table_source import TableSource, inspect_source
 
-__all__ = ["UserTable", "frame_table", "nearest_names", "read_user_table", "whole_csv"]
-
 _TRANSCODE_LIMIT = 1 << 28
 _ROW = "\0row"
 

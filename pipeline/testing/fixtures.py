@@ -8,8 +8,6 @@ import pytest
 
 from pipeline.testing.recorded import CassettePlayer
 
-__all__ = ["cassette"]
-
 
 @pytest.fixture
 def cassette(tmp_path: Path) -> CassettePlayer:

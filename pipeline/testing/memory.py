@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 from pipeline.models.cache import ReplyCache, Sql
 from pipeline.models.entries import Entry
 
-__all__ = ["MemoryCache"]
-
 T = TypeVar("T")
 
 

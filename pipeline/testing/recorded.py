@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pipeline.models.gateway import Gateway
     from pipeline.runs.interface import RunResult
 
-__all__ = ["CassettePlayer", "RecordedGateway"]
-
 
 class RecordedGateway:
     """Asks a gateway that answers from recordings alone, and raises where there is none.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pipeline.models.gateway import Gateway
     from pipeline.runs.interface import ConfigLike, RunResult
 
-__all__ = ["ScriptedRun", "run_scripted", "scripted_gateway"]
-
 
 @contextlib.asynccontextmanager
 async def scripted_gateway(

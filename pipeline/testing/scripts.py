@@ -13,18 +13,6 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import RawReply, Transport, TransportError
 from pipeline.models.types import CallLabel, Message, Request, Usage
 
-__all__ = [
-    "Answer",
-    "Script",
-    "ScriptError",
-    "ScriptedCall",
-    "ScriptedTransport",
-    "a_label",
-    "rate_limited",
-    "server_error",
-    "user",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:

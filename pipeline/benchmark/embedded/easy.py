@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pipeline.benchmark.embedded.worded import Draw, Family, Problem, step
 
-__all__ = ["LEVEL_1", "LEVEL_2"]
-
 
 def _joined(draw: Draw) -> Problem:
     a, b = draw.integer(12, 89), draw.integer(11, 78)

@@ -6,8 +6,6 @@ import math
 
 from pipeline.benchmark.embedded.worded import Draw, Family, Problem, step
 
-__all__ = ["LEVEL_5"]
-
 
 def _legs(draw: Draw) -> Problem:
     hens, goats = draw.integer(9, 34), draw.integer(8, 29)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pipeline.benchmark.embedded.worded import Draw, Family, Problem, step
 
-__all__ = ["LEVEL_3", "LEVEL_4"]
-
 
 def _discount(draw: Draw) -> Problem:
     n, price, percent = draw.integer(3, 8), 20 * draw.integer(2, 9), 5 * draw.integer(2, 8)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-__all__ = ["Draw", "Family", "Problem", "step"]
-
 T = TypeVar("T")
 
 _NAMES = (

@@ -6,23 +6,6 @@ from typing import Any, Literal
 
 from pipeline.cli.documents.shape import Shape
 
-__all__ = [
-    "AuditDocument",
-    "CacheImportDocument",
-    "CachePruneDocument",
-    "CacheStatsDocument",
-    "CacheVerifyDocument",
-    "ConfigCheckDocument",
-    "DoctorDocument",
-    "ExportDocument",
-    "ImportDocument",
-    "LabelsExportDocument",
-    "LookDocument",
-    "ReportDocument",
-    "RunsListDocument",
-    "SchemaListDocument",
-]
-
 
 class ReportDocument(Shape):
     """Where the report is."""

@@ -6,8 +6,6 @@ from typing import Literal
 
 from pipeline.cli.documents.shape import Shape
 
-__all__ = ["GateDocument", "GateMetricEntry", "RunNoiseEntry"]
-
 
 class GateMetricEntry(Shape):
     """One metric, on all shared items or on one slice."""

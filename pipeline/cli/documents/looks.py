@@ -6,8 +6,6 @@ from typing import Literal
 
 from pipeline.cli.documents.shape import Shape
 
-__all__ = ["LabelPlanDocument"]
-
 
 class PromiseEntry(Shape):
     """What was declared."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from pipeline.cli.documents.shape import Shape
 
-__all__ = ["BestOfNEntry", "EstimateEntry", "GapEntry", "Points", "ProfileEntry"]
-
 Points = list[float | None]
 
 

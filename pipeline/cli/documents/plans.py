@@ -9,8 +9,6 @@ from pipeline.cli.documents.estimates import Decisions, JudgeEntry, LeftOutEntry
 from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry, ProfileEntry
 from pipeline.cli.documents.shape import Shape
 
-__all__ = ["CompareDocument", "PlanDocument", "StudyDocument", "StudyListDocument"]
-
 
 class StageForecastEntry(Shape):
     """One stage, role and model of a run."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-__all__ = ["Shape"]
-
 
 @with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 class Shape(TypedDict):

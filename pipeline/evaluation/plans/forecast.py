@@ -9,8 +9,6 @@ from pipeline.errors import InputError
 from pipeline.estimators.looks import chance_of_decision, critical_values, next_critical, spent
 from pipeline.evaluation.plans.ledger import Ledger, Promise, StatisticEntry
 
-__all__ = ["Expectation", "Outlook", "expectation", "largest_n", "outlook", "width_labels"]
-
 GUESS = 0.5
 """s² of a difference of two 0/1 scores where no pilot tells it."""
 

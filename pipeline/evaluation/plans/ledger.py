@@ -15,11 +15,6 @@ from typing import Any, Literal
 
 from pipeline.errors import InputError
 
-__all__ = [
-    "Goal", "Ledger", "Look", "Promise", "Sheet", "StatisticEntry", "Verdict",
-    "document_of", "ledger_of_table", "locked", "now", "read_ledger", "write_ledger",
-]  # fmt: skip
-
 SCHEMA = 1
 State = Literal["open", "decided", "exhausted", "closed"]
 

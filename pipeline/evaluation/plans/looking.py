@@ -14,8 +14,6 @@ from pipeline.evaluation.plans.statistics import Statistic, Statistics, statisti
 from pipeline.evaluation.plans.verdicts import verdict_of_look
 from pipeline.evaluation.pool import Pool
 
-__all__ = ["PLAIN", "RESERVE", "label_digests", "looked"]
-
 RESERVE = 2.2
 """Standard errors in a wished half-width at which a width plan's time is full: a smaller one spends everything just
 before the width is there (measured: 1.3 to 2.0 times the labels, or the width missed in half of the studies)."""

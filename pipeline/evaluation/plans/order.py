@@ -16,8 +16,6 @@ from pipeline.estimators.labels.strata import Pilot, residual_strata
 from pipeline.estimators.sampling import Round
 from pipeline.evaluation.plans.ledger import Ledger, Sheet
 
-__all__ = ["NextSheet", "check_order", "items_digest", "next_sheet", "order_of", "sampling_of", "skipped_items"]
-
 LEAST_PILOT, STRATA, LEAST_GAIN = 30, 5, 1.06
 """Labels, strata and predicted gain from which a sheet is drawn by strata."""
 

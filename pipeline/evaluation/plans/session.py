@@ -25,8 +25,6 @@ from pipeline.evaluation.plans.statistics import statistics_of
 from pipeline.evaluation.plans.table_plans import pilots_of, planned_pool
 from pipeline.evaluation.pool import Pool
 
-__all__ = ["Declaration", "PlanSource", "Wish", "declare", "first_looks", "hand_out", "take_in"]
-
 FIRST, LEAST_FIRST, SHEETS = 20, 15, 8
 
 

@@ -19,8 +19,6 @@ from pipeline.evaluation.options import Options
 from pipeline.evaluation.plans.ledger import Goal
 from pipeline.evaluation.pool import Pool, TargetPool
 
-__all__ = ["Statistic", "Statistics", "statistics_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Statistic:

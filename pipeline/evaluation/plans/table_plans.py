@@ -26,8 +26,6 @@ from pipeline.tables.labels import design_path, inert_text, write_plan_design
 from pipeline.tables.relabel import relabeled
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["TableLabels", "planned_pool", "read_plan_sheet"]
-
 INSTRUCTIONS = "how good the answer is, as a number (1 = correct, 0 = wrong); leave empty if you cannot tell"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.evaluation.plans.ledger import Goal, StatisticEntry, Verdict
 
-__all__ = ["verdict_of_look"]
-
 
 def verdict_of_look(goal: Goal, rows: Sequence[StatisticEntry], precise: bool) -> Verdict:
     """The verdict from ``low_all`` and ``high_all`` of every statistic.

@@ -10,8 +10,6 @@ from pipeline.evaluation.plans.forecast import Expectation, outlook, width_label
 from pipeline.evaluation.plans.ledger import Goal, Ledger, Look, Promise, StatisticEntry
 from pipeline.evaluation.plans.verdicts import lower_bounds
 
-__all__ = ["expectation_line", "look_lines", "looks_without_plan", "plan_line", "status_lines"]
-
 
 def _number(value: float, digits: int, signed: bool) -> str:
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"

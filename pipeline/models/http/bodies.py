@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 
 from pipeline.models.transport import TransportError
 
-__all__ = ["ENCODINGS", "LONGEST_BODY", "read_bounded", "refuse_redirect", "tolerant_json"]
-
 LONGEST_BODY = 64 * 2**20
 """Bytes of a body after inflation. 307 kB of gzip once became 655 MB of memory, and again at the retry."""
 

@@ -12,8 +12,6 @@ import aiohttp
 from pipeline.models.redaction import one_line
 from pipeline.models.transport import TransportError
 
-__all__ = ["Connections", "proxy_of"]
-
 
 class Connections:
     """Tells failures that pass from those that stay: an unknown authority, a bad proxy, a name unknown twice running.

@@ -14,8 +14,6 @@ from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
 from pipeline.models.http.bodies import ENCODINGS, read_bounded, refuse_redirect, tolerant_json
 from pipeline.models.http.failures import Connections
 
-__all__ = ["close_clients", "install_clients"]
-
 _CONNECTIONS = Connections()
 
 

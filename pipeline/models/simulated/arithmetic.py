@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-__all__ = ["as_number", "carry_slip", "evaluate", "last_number", "written"]
-
 _ANNOTATION = re.compile(r"<<[^<>]*>>")
 _NUMBER = r"\d[\d,]*(?:\.\d+)?"
 _EQUATION = re.compile(rf"({_NUMBER}%?(?:\s*[-+*/×÷]\s*\$?{_NUMBER}%?)+)(\s*=\s*\$?)({_NUMBER})")

@@ -9,8 +9,6 @@ from hashlib import blake2b
 from statistics import NormalDist
 from typing import TypeVar
 
-__all__ = ["Chance", "logit", "sigmoid"]
-
 T = TypeVar("T")
 
 _WORDS = struct.Struct("<8Q")

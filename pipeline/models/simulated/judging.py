@@ -13,8 +13,6 @@ from pipeline.models.simulated.settings import Simulation
 from pipeline.models.simulated.solving import solution_drawn
 from pipeline.models.simulated.world import WorldItem
 
-__all__ = ["Rater", "Verdict"]
-
 Verdict = Literal["A", "B", "tie"]
 
 _PREFERENCE = re.compile(r"preference:\s*(.*)", re.IGNORECASE)

@@ -15,8 +15,6 @@ from pipeline.models.simulated.solving import solution_drawn, stated_confidence,
 from pipeline.models.simulated.world import World, WorldItem
 from pipeline.models.types import Message, Usage
 
-__all__ = ["SimulatedModel", "SimulatedReply", "UnknownQuestionError"]
-
 _REASONS: Mapping[Verdict, str] = {
     "A": "The steps of the first hold where those of the second do not convince me.",
     "B": "The second reaches its result by steps I can follow, unlike the first.",

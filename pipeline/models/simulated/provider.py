@@ -15,8 +15,6 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import EmbeddingTransport, RawEmbeddings, RawReply, Transport, TransportError
 from pipeline.models.types import Message, Request
 
-__all__ = ["PROVIDER", "AnnouncingTransport", "register_simulated_provider"]
-
 PROVIDER = "sim"
 _LITELLM_OWN = frozenset({"stream", "extra_headers", "max_retries"})
 _CURRENT: ContextVar[tuple[ModelSpec, Request] | None] = ContextVar("simulated_request", default=None)

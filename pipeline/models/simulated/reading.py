@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from pipeline.models.types import Message
 
-__all__ = ["Asked", "Stage", "final_answer", "read_request", "split_fences"]
-
 Stage = Literal["answer", "chain", "preference", "score", "probability"]
 
 _OPEN = re.compile(r"<<<([A-Z][A-Z0-9 ]*?) ([0-9a-f]{6,64})>>>")

@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.errors import ConfigError
 
-__all__ = ["SIMULATED_MODELS", "Simulation", "simulation_settings"]
-
 Rate = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Number = Annotated[float, Field(ge=-20, le=20)]

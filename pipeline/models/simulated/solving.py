@@ -6,8 +6,6 @@ from pipeline.models.simulated.chance import Chance, sigmoid
 from pipeline.models.simulated.settings import Simulation
 from pipeline.models.simulated.world import Solution, WorldItem
 
-__all__ = ["solution_drawn", "stated_confidence", "worked_chain"]
-
 _OPENINGS = (
     "Let me work through this.", "I take it step by step.", "First, what is given and what is asked.",
     "Here is how I get to the answer.", "Working from the numbers in the question:", "Let us go through it in order.",

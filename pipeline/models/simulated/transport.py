@@ -17,8 +17,6 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import RawReply, TransportError
 from pipeline.models.types import Request
 
-__all__ = ["SimulatedTransport", "simulated_endpoint"]
-
 _RUNGS = {"json_schema": 2, "json_object": 1, "none": 0}
 
 

@@ -13,8 +13,6 @@ from pipeline.models.simulated.arithmetic import as_number, carry_slip, last_num
 from pipeline.models.simulated.chance import Chance, sigmoid
 from pipeline.models.simulated.settings import Simulation
 
-__all__ = ["KnownItem", "Solution", "World", "WorldItem", "same_question"]
-
 _LAWS = 1
 """Raised when the same request would get another reply in the same world."""
 _KEPT = 2048

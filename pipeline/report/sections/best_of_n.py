@@ -10,8 +10,6 @@ from pipeline.report.markup import Cell, figure, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, value
 
-__all__ = ["best_of_n", "best_of_n_curves"]
-
 
 def best_of_n(run: RunFolder) -> str:
     """The section; empty where no policy was evaluated."""

@@ -14,8 +14,6 @@ from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.profiles import places
 from pipeline.report.sections.values import between, is_share, value
 
-__all__ = ["gap_chart", "gaps"]
-
 
 def gaps(run: RunFolder) -> str:
     """The section; empty where no gap was estimated."""

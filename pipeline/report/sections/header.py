@@ -8,8 +8,6 @@ from typing import Any
 from pipeline.report.markup import facts, text
 from pipeline.report.run_folder import RunFolder
 
-__all__ = ["footer", "header"]
-
 _LINKS = {
     "leaderboard": "Leaderboard",
     "profiles": "Profiles",

@@ -19,8 +19,6 @@ from pipeline.report.markup import Cell, Number, Span, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, share
 
-__all__ = ["judges"]
-
 _COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 

@@ -10,8 +10,6 @@ from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, means, truth, value
 from pipeline.report.terminal import audit_sentence, worth
 
-__all__ = ["forest", "leaderboard"]
-
 
 def leaderboard(run: RunFolder) -> str:
     """The section; empty where no mean was estimated."""

@@ -7,8 +7,6 @@ from pipeline.report.markup import section, text
 from pipeline.report.one_step_paragraph import OneStepCosts, StageCost, one_step_paragraph
 from pipeline.report.run_folder import RunFolder
 
-__all__ = ["one_step"]
-
 
 def one_step(run: RunFolder) -> str:
     """The section: a paragraph per target; empty where it was not estimated."""

@@ -11,8 +11,6 @@ from pipeline.report.markup import Cell, Number, figure, section, table, text
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, value
 
-__all__ = ["places", "profile_chart", "profiles"]
-
 _OWN = ("lace_profile", "lace_profile_band", "naive_profile", SHRUNK)
 
 

@@ -11,8 +11,6 @@ from pipeline.report.markup import Cell, facts, section, table, text
 from pipeline.report.methods_text import methods_paragraph
 from pipeline.report.run_folder import RunFolder
 
-__all__ = ["provenance"]
-
 _MOST_PROMPT = 20_000
 
 

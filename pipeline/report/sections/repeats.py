@@ -11,8 +11,6 @@ from pipeline.report.markup import Cell, Number, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import is_share, value
 
-__all__ = ["repeats"]
-
 
 def repeats(run: RunFolder) -> str:
     """The section; empty where no target has several graded answers per item."""

@@ -10,8 +10,6 @@ from pipeline.report.markup import Cell, Number, section, table
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import between, is_share, truth, value
 
-__all__ = ["self_check"]
-
 
 def self_check(run: RunFolder) -> str:
     """The section; empty where no target is simulated."""

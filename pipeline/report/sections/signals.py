@@ -14,8 +14,6 @@ from pipeline.report.run_folder import RunFolder
 from pipeline.report.sections.values import share
 from pipeline.tables.schemas import signal_columns
 
-__all__ = ["signals"]
-
 
 def signals(run: RunFolder) -> str:
     """The section; empty where no signal was collected."""

@@ -10,8 +10,6 @@ from pipeline.report.markup import Number, Span
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.terminal import number, span
 
-__all__ = ["between", "is_share", "means", "share", "truth", "value"]
-
 
 def value(amount: float, *, percent: bool, digits: int = 1) -> Number:
     """A number in percent or as it is."""

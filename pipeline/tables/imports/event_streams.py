@@ -10,8 +10,6 @@ from typing import Any
 from pipeline.tables.imports.imported import tidy_name
 from pipeline.tables.imports.runs import Header, ToolRun
 
-__all__ = ["event_stream_run"]
-
 _OUTCOMES = ("match", "metrics")
 
 

@@ -13,8 +13,6 @@ import polars as pl
 from pipeline.errors import DataError
 from pipeline.tables.table_source import inspect_source
 
-__all__ = ["KEY", "ImportedTable", "check_output", "frame_of_rows", "tidy_name", "write_table"]
-
 KEY = ("task", "model", "item_id", "epoch")
 _LEADING = (*KEY, "cluster", "question", "target", "answer", "reason")
 _TEXT = frozenset(_LEADING) - {"epoch"}

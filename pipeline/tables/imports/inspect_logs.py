@@ -15,8 +15,6 @@ from pipeline.tables.compressed import decompress_zstd
 from pipeline.tables.imports.imported import ImportedTable, files_below, tidy_name
 from pipeline.tables.imports.runs import Header, ToolRun, table_of_runs
 
-__all__ = ["inspect_runs", "read_inspect_logs"]
-
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _ZSTANDARD = 93

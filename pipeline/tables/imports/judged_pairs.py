@@ -11,8 +11,6 @@ from typing import Any
 from pipeline.errors import DataError
 from pipeline.tables.imports.runs import ToolRun
 
-__all__ = ["alpaca_eval_runs", "arena_hard_runs", "mt_bench_runs"]
-
 Record = Mapping[str, Any]
 _VERDICTS = {"A>>B": 0.0, "A>B": 0.0, "A=B": 0.5, "B>A": 1.0, "B>>A": 1.0}
 """Share that the second-named model wins; Arena-Hard shows the baseline first in game 1 and second in game 2."""

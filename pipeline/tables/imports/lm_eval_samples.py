@@ -18,8 +18,6 @@ from pipeline.tables.imports.runs import Header, ToolRun, table_of_runs
 from pipeline.tables.json_records import json_rows
 from pipeline.tables.table_source import inspect_source
 
-__all__ = ["lm_eval_runs", "read_lm_eval_samples"]
-
 _KNOWN = frozenset(
     [
         *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),

@@ -10,8 +10,6 @@ from typing import Any
 from pipeline.tables.imports.imported import tidy_name
 from pipeline.tables.imports.runs import ToolRun
 
-__all__ = ["RAGAS_TEXT", "deepeval_runs", "ragas_runs"]
-
 RAGAS_TEXT = ("user_input", "response", "reference", "question", "answer", "ground_truth")
 
 

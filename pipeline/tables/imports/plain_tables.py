@@ -13,8 +13,6 @@ from pipeline.tables.imports.imported import ImportedTable
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["read_plain_table"]
-
 
 def read_plain_table(
     path: str | Path, *, columns: Sequence[str] = (), rename: Mapping[str, str] | None = None

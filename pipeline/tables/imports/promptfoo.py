@@ -14,8 +14,6 @@ from pipeline.errors import DataError
 from pipeline.tables.imports.imported import tidy_name
 from pipeline.tables.imports.runs import ToolRun
 
-__all__ = ["promptfoo_runs"]
-
 _HEAD = re.compile(r"^\[(?P<provider>[^\]]+)\] (?P<prompt>.*)$", re.DOTALL)
 _SCORES = ("score_pass", "score_value")
 

@@ -23,8 +23,6 @@ from pipeline.tables.imports.runs import ToolRun, table_of_runs
 from pipeline.tables.json_records import json_rows
 from pipeline.tables.table_source import inspect_source
 
-__all__ = ["TOOLS", "Tool", "read_tool_files", "tool_of"]
-
 Tool = Literal[
     "inspect", "lm-eval", "promptfoo", "openai-evals", "alpaca-eval", "arena-hard", "mt-bench", "deepeval", "ragas",
     "table",

@@ -12,8 +12,6 @@ from typing import Any
 from pipeline.errors import DataError
 from pipeline.tables.imports.imported import ImportedTable, frame_of_rows
 
-__all__ = ["Header", "ToolRun", "check_header", "table_of_runs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Header:

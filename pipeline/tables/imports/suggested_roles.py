@@ -9,8 +9,6 @@ import polars as pl
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.imports.imported import ImportedTable
 
-__all__ = ["suggested_by_task", "suggested_roles"]
-
 _FACTS = ("choice_probability", "choice_margin", "answer_chars", "output_tokens")
 """Label-free columns that our imports make, the most telling ones first."""
 _MAX_SIGNALS = 6

@@ -14,8 +14,6 @@ from typing import IO
 from pipeline.errors import DataError
 from pipeline.tables.shapes.workbook import is_workbook, sheet_as_csv
 
-__all__ = ["InputFile", "input_files", "model_name", "plain_files"]
-
 MAX_FILES = 10_000
 MAX_STDIN_BYTES = 4 << 30
 _ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx", ".xlsm")

@@ -21,8 +21,6 @@ from pipeline.tables.shapes.shape import TableShape
 from pipeline.tables.table_source import TableSource
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["Guess", "LookedAt", "PairRoles", "look_at"]
-
 _SHOWN_ROWS = 5
 _MOST_COLUMNS = 200
 _MOST_SIGNALS = 6

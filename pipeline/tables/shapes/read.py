@@ -27,8 +27,6 @@ from pipeline.tables.shapes.turned import (
 from pipeline.tables.table_source import TableSource, inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
-__all__ = ["read_shaped_table", "shaped_columns", "sources_of"]
-
 
 def read_shaped_table(
     paths: Sequence[str | Path], roles: ColumnRoles, shape: TableShape | None = None

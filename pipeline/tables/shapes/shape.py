@@ -9,8 +9,6 @@ from typing import TypedDict
 
 from pipeline.errors import InputError
 
-__all__ = ["ShapeOptions", "TableShape", "parse_arithmetic", "parse_map", "parse_where", "parse_wide", "table_shape"]
-
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 

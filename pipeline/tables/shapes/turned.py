@@ -15,18 +15,6 @@ from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.shapes.shape import parse_arithmetic
 from pipeline.tables.user_table import UserTable
 
-__all__ = [
-    "MODEL",
-    "ROW",
-    "computed_gold",
-    "long_by_model",
-    "mapped",
-    "one_row_per_item",
-    "only_rows",
-    "shifted",
-    "wide_columns",
-]
-
 MODEL = "model"
 ROW = "row"
 _RATER, _PLACE = "\0rater", "\0row"

@@ -11,8 +11,6 @@ from typing import Any
 
 from pipeline.errors import DataError
 
-__all__ = ["is_workbook", "sheet_as_csv"]
-
 MAX_UNPACKED_BYTES = 1 << 30
 MAX_MEMBERS = 10_000
 MAX_CELLS = 50_000_000
