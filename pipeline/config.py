@@ -307,10 +307,12 @@ def parse_config(data: object, *, source: str = "config", base: Path | None = No
         ConfigError: anything wrong with it, as one line.
     """
     if not isinstance(data, Mapping):
-        found = (
+        problems = (
             "it is empty" if data is None else "it holds a list" if isinstance(data, list) else "it holds plain text"
         )
-        raise ConfigError(f"{source}: expected a mapping of keys at the top, but {found}; see examples/quickstart.yaml")
+        raise ConfigError(
+            f"{source}: expected a mapping of keys at the top, but {problems}; see examples/quickstart.yaml"
+        )
     schema = data.get("schema", SCHEMA)
     if isinstance(schema, int) and schema > SCHEMA:
         raise ConfigError(f"{source}: schema {schema} is newer than this program reads ({SCHEMA}); upgrade auxeval")

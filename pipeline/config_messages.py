@@ -40,14 +40,14 @@ def one_line(error: ValidationError, source: str, root: Section, mappings: Mappi
 
 def _near_value(problem: Any) -> str:
     """The nearest of the values that would have been taken."""
-    known = re.findall(r"'([^']*)'", str(problem["ctx"]["expected"]))
-    match = difflib.get_close_matches(str(problem["input"]), known, n=1)
+    choices = re.findall(r"'([^']*)'", str(problem["ctx"]["expected"]))
+    match = difflib.get_close_matches(str(problem["input"]), choices, n=1)
     return f"; did you mean {match[0]!r}?" if match else ""
 
 
-def _near(key: str, known: list[str]) -> str:
-    match = difflib.get_close_matches(key, known, n=1)
-    return f"; did you mean {match[0]!r}?" if match else f" (known: {', '.join(sorted(known))})"
+def _near(key: str, choices: list[str]) -> str:
+    match = difflib.get_close_matches(key, choices, n=1)
+    return f"; did you mean {match[0]!r}?" if match else f" (known: {', '.join(sorted(choices))})"
 
 
 def _known_keys(location: tuple[int | str, ...], root: Section, mappings: Mapping[str, Section]) -> list[str]:
@@ -71,4 +71,4 @@ def _inner(section: Section, key: str) -> Section | None:
     info = section.model_fields.get(key)
     annotation = getattr(info, "annotation", None)
     candidates = [annotation, *getattr(annotation, "__args__", ())]
-    return next((found for found in candidates if isinstance(found, type) and issubclass(found, BaseModel)), None)
+    return next((kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

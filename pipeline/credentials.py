@@ -66,10 +66,10 @@ def _leaves(value: Any, place: str, name: str | None = None) -> Iterator[tuple[s
         if name is not None and value and _ALONE & {word.lower() for word in _WORD.findall(name)}:
             yield place, name, "…"
         for key, inner in value.items():
-            shown = str(key) if not looks_like_a_key(str(key)) else "[hidden]"
-            if shown == "[hidden]":
-                yield f"{place}.{shown}", "api_key", "…"
-            yield from _leaves(inner, f"{place}.{shown}", str(key))
+            label = str(key) if not looks_like_a_key(str(key)) else "[hidden]"
+            if label == "[hidden]":
+                yield f"{place}.{label}", "api_key", "…"
+            yield from _leaves(inner, f"{place}.{label}", str(key))
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
             yield from _leaves(inner, f"{place}[{number}]", name)

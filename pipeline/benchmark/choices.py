@@ -336,14 +336,14 @@ def _explained(text: str) -> str | None:
 
 def _foreign(text: str) -> list[tuple[str, int]]:
     """Letters of other scripts that stand marked as labels: in brackets, or at the end."""
-    found = []
+    letters = []
     for match in re.finditer(
         rf"(?<=[{_OPEN}])([^\W\d_a-zA-Z])(?=[{_CLOSE}])|(?<!\w)([^\W\d_a-zA-Z])(?=[).。：:]|\s?$)", text
     ):
         letter = _SCRIPTS.get(match[0])
         if letter is not None:
-            found.append((letter, match.start()))
-    return found
+            letters.append((letter, match.start()))
+    return letters
 
 
 def _masked(text: str, texts: _Texts | None) -> str:

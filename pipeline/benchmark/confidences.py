@@ -71,16 +71,16 @@ def stated_confidences(text: str) -> list[StatedConfidence]:
     for match in _pattern().finditer(text):
         head = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
         open_bracket = head.rstrip().endswith(("(", "[", "（"))
-        said, end = match["said"], match.end()
-        closing = re.search(r"[)\]）]", said) if open_bracket else None
+        phrase, end = match["said"], match.end()
+        closing = re.search(r"[)\]）]", phrase) if open_bracket else None
         if closing is not None:
-            said, end = said[: closing.start()], match.start("said") + closing.end()
+            phrase, end = phrase[: closing.start()], match.start("said") + closing.end()
         elif '"' in match[0][: match.start("said") - match.start()]:  # a key of a JSON object
-            value = re.match(r"[^,}\]\n]{0,40}", said)
-            said = value[0] if value else said
-            end = match.start("said") + len(said)
+            value = re.match(r"[^,}\]\n]{0,40}", phrase)
+            phrase = value[0] if value else phrase
+            end = match.start("said") + len(phrase)
         alone = not head.strip(_MARKS) or head.rstrip(" \t*_")[-1:] in _BEFORE or not _PROSE.search(head[-20:])
-        stated.append(StatedConfidence(match.start(), end, said, alone))
+        stated.append(StatedConfidence(match.start(), end, phrase, alone))
     if any(word in lowered for word in (*_ENGLISH, "confidence")):
         taken = [(one.start, one.end) for one in stated]
         stated += [
@@ -97,7 +97,7 @@ def tabled_confidence(text: str) -> str | None:
     lowered = text.lower()
     if "|" not in text or not any(word in lowered for word in _TRIGGERS):
         return None
-    column, said = -1, None
+    column, phrase = -1, None
     for line in text.split("\n")[-_TABLE_LINES:]:
         cells = [cell.strip(" *_`") for cell in line.strip().strip("|").split("|")]
         if len(cells) < 2:
@@ -106,8 +106,8 @@ def tabled_confidence(text: str) -> str | None:
             named = [place for place, cell in enumerate(cells) if _WORD.fullmatch(cell)]
             column = named[-1] if named else -1
         elif column < len(cells) and not re.fullmatch(r":?-{1,40}:?", cells[column]):
-            said = cells[column]
-    return said
+            phrase = cells[column]
+    return phrase
 
 
 def strip_confidence(text: str) -> str:

@@ -88,21 +88,21 @@ def _duplicates(items: Sequence[Item]) -> Iterator[DataFinding]:
     if not repeated:
         return
     count = sum(map(len, repeated))
-    shown = "; ".join(_named([item.item_id for item in group]) for group in repeated[:_SHOWN])
+    examples = "; ".join(_named([item.item_id for item in group]) for group in repeated[:_SHOWN])
     yield DataFinding(
         "duplicate_questions",
         f"{len(items)} items hold {len(groups)} different questions: {count} items share a question with another"
-        f" ({shown}); they form clusters and are no independent evidence",
+        f" ({examples}); they form clusters and are no independent evidence",
     )
     contradictory = [group for group in repeated if len({_gold_text(item) for item in group if item.gold}) > 1]
     if contradictory:
-        shown = "; ".join(
+        examples = "; ".join(
             ", ".join(f"{item.item_id}: {str(_gold_text(item))[:30]!r}" for item in group[:_SHOWN])
             for group in contradictory[:_SHOWN]
         )
         yield DataFinding(
             "contradictory_golds",
-            f"{len(contradictory)} questions have different gold answers in different rows ({shown})",
+            f"{len(contradictory)} questions have different gold answers in different rows ({examples})",
         )
 
 
@@ -115,12 +115,12 @@ def _gold_text(item: Item) -> str | None:
 def _odd_golds(items: Sequence[Item], grading: str) -> Iterator[DataFinding]:
     odd = [item for item in items if item.gold is not None and _is_odd(item.gold, grading)]
     if odd:
-        shown = ", ".join(f"{item.item_id}: {str(item.gold)[:30]!r}" for item in odd[:_SHOWN])
+        examples = ", ".join(f"{item.item_id}: {str(item.gold)[:30]!r}" for item in odd[:_SHOWN])
         what = {
             "numeric": "are read as a number with something beside it (a unit, a sign of currency or percent)",
             "exact": "hold quotes, markup or final punctuation, which an answer must then hold too",
         }[grading]
-        yield DataFinding("odd_golds", f"{len(odd)} gold answers {what}: {shown}")
+        yield DataFinding("odd_golds", f"{len(odd)} gold answers {what}: {examples}")
 
 
 def _is_odd(gold: str, grading: str) -> bool:
@@ -149,8 +149,8 @@ def _constant(benchmark: Benchmark) -> Iterator[DataFinding]:
 
 
 def _named(ids: Sequence[str]) -> str:
-    shown = ", ".join(ids[:_SHOWN])
-    return f"{shown} and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else shown
+    first = ", ".join(ids[:_SHOWN])
+    return f"{first} and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else first
 
 
 def language_of(items: Sequence[Item]) -> str:
@@ -171,6 +171,6 @@ def language_of(items: Sequence[Item]) -> str:
     if first != "Latin":
         return first
     words = Counter(re.findall(r"[^\W\d_]+", text.casefold()))
-    scores = {name: sum(words[word] for word in known.split()) for name, known in _STOPWORDS.items()}
+    scores = {name: sum(words[word] for word in common.split()) for name, common in _STOPWORDS.items()}
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] else "a language in Latin letters"

@@ -177,7 +177,7 @@ def _sentence_choice(content: str, choices: Sequence[str] | None) -> str | None:
 
 def _unannounced_letter(body: str, places: Sequence[Commitment], choices: Sequence[str] | None) -> str | None:
     """The letter of a reply that calls nothing its answer: a short line, its last line, or the one choice it shows."""
-    shown = dict.fromkeys(match[1] for match in _SHOWN_CHOICE.finditer(body))
+    letters = dict.fromkeys(match[1] for match in _SHOWN_CHOICE.finditer(body))
     for place in reversed(places):
         if place.kind not in ("alone", "last", "first"):
             continue
@@ -194,10 +194,10 @@ def _unannounced_letter(body: str, places: Sequence[Commitment], choices: Sequen
         )
         if place.kind == "alone" or short or is_text or _CONCLUDES.match(content):
             return whole
-    if len(shown) != 1 or choices is None:  # a reply that goes through the choices one by one has chosen none yet
+    if len(letters) != 1 or choices is None:  # a reply that goes through the choices one by one has chosen none yet
         return None
     lines = [line.strip() for line in body.split("\n") if _SHOWN_CHOICE.match(line)]
-    letter = next(iter(shown))
+    letter = next(iter(letters))
     return letter if ord(letter) - 65 < len(choices) and _begins_with_own(lines[-1], letter, choices) else None
 
 

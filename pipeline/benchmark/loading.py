@@ -275,13 +275,13 @@ def _custom(values: Mapping[str, Any], given: Mapping[str, str | None]) -> Parts
         raise BadRow(
             f"has no field 'question'; it has {', '.join(sorted(map(str, values)))}; map it in fields.question"
         )
-    found = find("item_id", _ID_NAMES)
+    id_column = find("item_id", _ID_NAMES)
     gold, column = find("gold", _GOLD_NAMES), given["gold"] or "gold_index"
     if column.endswith("index") and isinstance(values.get(column), int) and (given["gold"] or gold is None):
         gold = chr(ord("A") + values[column]) if 0 <= values[column] < MAX_CHOICES else values[column]
     metadata = {"split": values["split"]} if isinstance(values.get("split"), str) else {}
     return Parts(
-        item_id=None if found is None else _written(found),
+        item_id=None if id_column is None else _written(id_column),
         question=find("question", _QUESTION_NAMES),
         gold=gold,
         choices=find("choices", _CHOICE_NAMES),

@@ -91,10 +91,10 @@ def _list(row: Mapping[str, Any], *names: str) -> list[Any]:
 
 
 def _whole(value: Any, name: str) -> int:
-    found = re.fullmatch(r"\D*(\d+)", str(value).strip())
-    if found is None:
+    match = re.fullmatch(r"\D*(\d+)", str(value).strip())
+    if match is None:
         raise BadRow(f"field {name!r} is not a whole number: {str(value)[:40]!r}")
-    return int(found[1])
+    return int(match[1])
 
 
 def _id(row: Mapping[str, Any], *names: str) -> str | None:
@@ -153,8 +153,8 @@ def _gpqa(row: Mapping[str, Any], seed: int) -> Parts:
         options, right = [listed[k].strip() for k in order], order.index(0)
     domain = row.get("High-level domain") or row.get("domain")
     metadata = {"domain": domain} if domain else {}
-    found = _id(row, "Record ID")
-    return choice_parts(found, question, options, right, profile=words(question), metadata=metadata)
+    record_id = _id(row, "Record ID")
+    return choice_parts(record_id, question, options, right, profile=words(question), metadata=metadata)
 
 
 def _mmlu(row: Mapping[str, Any], seed: int) -> Parts:

@@ -15,9 +15,9 @@ def offer_runs(context: click.Context, _: click.Parameter, incomplete: str) -> l
     from click.shell_completion import CompletionItem
 
     folder = Path(context.params.get("runs_dir") or "runs")
-    known = sorted(config.parent.name for config in folder.glob("*/config.yaml"))
-    found = [CompletionItem(name) for name in known if name.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="file")]
+    run_ids = sorted(config.parent.name for config in folder.glob("*/config.yaml"))
+    items = [CompletionItem(name) for name in run_ids if name.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="file")]
 
 
 def offer_studies(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

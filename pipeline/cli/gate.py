@@ -159,12 +159,12 @@ def _reason(report: GateReport) -> str:
     if report.verdict == "SHIP":
         return f"not worse than {report.base} by more than the margin, on every metric (95 %)"
     open_rows = [row for row in judged if not row.ships]
-    said = [
+    sentences = [
         f"{named[id(row)]} is not decided"
         + (f" (about {row.needed} items would, if it stays so)" if row.needed else "")
         for row in open_rows
     ]
-    return ", ".join(said)
+    return ", ".join(sentences)
 
 
 def _noise_line(noise: RunNoise) -> str:

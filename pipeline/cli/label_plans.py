@@ -119,15 +119,15 @@ def plan(source: str, as_json: bool, runs_dir: str, plan_file: Path | None, **gi
         columns: dict[str, Any] = {}
         if Path(source).is_file():
             roles, _ = column_roles({**given, "gold": given["gold"] or "gold"})
-            shown = [name for name in (given["question"], given["answer"]) if name]
-            columns = {**roles.to_dict(), **({"shown": shown} if shown else {})}
+            visible = [name for name in (given["question"], given["answer"]) if name]
+            columns = {**roles.to_dict(), **({"shown": visible} if visible else {})}
         draft = Ledger(_stand_in(goal, columns))
-        found = _source(source, runs_dir, draft)
-        declared = declare(found, wish, columns, f"auxeval {version('auxeval')}")
+        opened = _source(source, runs_dir, draft)
+        declared = declare(opened, wish, columns, f"auxeval {version('auxeval')}")
         write_ledger(path, declared.ledger)
     promise = declared.ledger.promised
     assert promise is not None
-    ratings = len(found.wanted) if columns.get("model") else 1
+    ratings = len(opened.wanted) if columns.get("model") else 1
     lines = plan_line(promise, path.name, ratings)
     if declared.expected:
         lines.append(expectation_line(promise, declared.expected))
@@ -158,11 +158,11 @@ def next_(source: str, file: Path, labels: int | None, as_json: bool, runs_dir: 
     path = ledger_file(source, runs_dir, plan_file)
     with locked(path):
         path, ledger = _needed(source, runs_dir, plan_file)
-        found = _source(source, runs_dir, ledger)
-        after, following = hand_out(ledger, found, labels)
+        opened = _source(source, runs_dir, ledger)
+        after, following = hand_out(ledger, opened, labels)
         promise = after.promised
         assert promise is not None
-        rows = found.write_sheet(file, following.sheet.items, tuple(promise.columns.get("shown", ())), promise.id)
+        rows = opened.write_sheet(file, following.sheet.items, tuple(promise.columns.get("shown", ())), promise.id)
         write_ledger(path, after)
     lines = [f"{file}: the next {len(following.sheet.items)} items of plan {promise.id}, {rows} rows to fill in"]
     lines += [f"  {following.reason}"] if following.reason else []
@@ -203,11 +203,11 @@ def import_under_plan(source: str, file: Path, path: Path, ledger: Ledger, given
 
     with locked(path):
         ledger = read_ledger(path) or ledger
-        found = _source(source, given["runs_dir"], ledger)
-        ledger = first_looks(ledger, found)
+        opened = _source(source, given["runs_dir"], ledger)
+        ledger = first_looks(ledger, opened)
         looks = len(ledger.looks)
         handed = [item for sheet in ledger.sheets for item in sheet.items]
-        target, fresh = found.filled(file, handed, given["out"])
+        target, fresh = opened.filled(file, handed, given["out"])
         after = take_in(ledger, fresh, look=not given["no_look"], peek=given["peek"])
         kept = fresh.keep(target, hidden=after.hidden)  # only now: an import that is refused changes no file
         write_ledger(path, after)

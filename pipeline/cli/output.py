@@ -74,7 +74,7 @@ def print_table(
     console().print(table)
 
 
-def print_facts(facts: Sequence[Sequence[str]]) -> None:
+def print_facts(rows: Sequence[Sequence[str]]) -> None:
     """Lines of a few words and a text; the text is wrapped under itself."""
     from rich.table import Table
     from rich.text import Text
@@ -82,9 +82,9 @@ def print_facts(facts: Sequence[Sequence[str]]) -> None:
     from pipeline.report.text_tables import plain
 
     grid = Table.grid(padding=(0, 2))
-    for column in range(len(facts[0])):
-        grid.add_column(overflow="fold", max_width=None if column == len(facts[0]) - 1 else 28)
-    for fact in facts:
+    for column in range(len(rows[0])):
+        grid.add_column(overflow="fold", max_width=None if column == len(rows[0]) - 1 else 28)
+    for fact in rows:
         grid.add_row(*(Text(plain(cell)) for cell in fact))
     console().print(grid)
 

@@ -54,7 +54,7 @@ def _runs(folder: Path) -> list[RunEntry]:
     from pipeline.models.ledger import spent_by
     from pipeline.runs.directory import RunDirectory
 
-    found: list[RunEntry] = []
+    entries: list[RunEntry] = []
     for config in folder.glob("*/config.yaml") if folder.is_dir() else ():
         directory = RunDirectory(config.parent)
         try:
@@ -65,7 +65,7 @@ def _runs(folder: Path) -> list[RunEntry]:
             manifest = {**manifest, "state": "stopped", "reason": "its process ended without a word; resume it"}
         name = directory.ledger_name
         spent = None if name is None else spent_by(default_cache_dir(), name)
-        found.append(
+        entries.append(
             {
                 "run_id": directory.path.name,
                 "path": str(directory.path),
@@ -79,4 +79,4 @@ def _runs(folder: Path) -> list[RunEntry]:
                 "simulated": manifest.get("simulated"),
             }
         )
-    return found
+    return entries

@@ -44,7 +44,7 @@ def _known(name: str) -> str:
 
     if name in DOCUMENTS:
         return name
-    below = [known for known in DOCUMENTS if known.startswith(f"{name} ")]
+    below = [command for command in DOCUMENTS if command.startswith(f"{name} ")]
     near = below or get_close_matches(name, DOCUMENTS, n=1)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "auxeval schema lists them"
     raise InputError(f"no command {name!r} has a document; {hint}")

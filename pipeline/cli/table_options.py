@@ -142,7 +142,7 @@ def _profile(text: str) -> ProfileRole:
     name, _, kind = text.rpartition(":")
     if name and kind in _KINDS:
         return ProfileRole(name, kind)  # type: ignore[arg-type]
-    if name and kind.isalpha() and any(kind[:3] == known[:3] for known in _KINDS):
+    if name and kind.isalpha() and any(kind[:3] == word[:3] for word in _KINDS):
         raise InputError(f"--profile {text}: kind {kind!r} is none of {', '.join(_KINDS)}")
     return ProfileRole(text)
 

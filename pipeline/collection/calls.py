@@ -142,16 +142,16 @@ class Caller:
         self, model: str, messages: Sequence[Message], text: str, label: CallLabel, *, draw: int, repair: bool
     ) -> tuple[float | None, Reason | None]:
         """The confidence a reply states; where it states none, it is asked for once more if ``repair``."""
-        found = parse_confidence(text)
-        if isinstance(found, Invalid) and repair:
+        stated = parse_confidence(text)
+        if isinstance(stated, Invalid) and repair:
             self._count(label.stage).repairs += 1
-            again = (*messages, *self._repair(found.problem, FORMATS["confidence"], text))
+            again = (*messages, *self._repair(stated.problem, FORMATS["confidence"], text))
             outcome = await self._ask_whole(model, again, _part(label, "confidence"), draw, None, None)
-            found = parse_confidence(outcome.reply.text) if isinstance(outcome, Answered) else found
-        if isinstance(found, Invalid):
+            stated = parse_confidence(outcome.reply.text) if isinstance(outcome, Answered) else stated
+        if isinstance(stated, Invalid):
             self._count(label.stage).invalid += 1
             return None, "invalid"
-        return found, None
+        return stated, None
 
     async def judged(
         self,
@@ -210,8 +210,8 @@ class Caller:
     def _repair(self, problem: str, form: str, text: str) -> tuple[Message, Message]:
         end = text[-_SHOWN_REPLY_CHARS:] or "(nothing)"
         asked = render(self._repair_prompt, {"problem": problem, "format": form, "previous_reply": end})
-        said = clean_text(text[-_SHOWN_TURN_CHARS:]) or "(nothing)"
-        return {"role": "assistant", "content": said}, {"role": "user", "content": asked}
+        reply = clean_text(text[-_SHOWN_TURN_CHARS:]) or "(nothing)"
+        return {"role": "assistant", "content": reply}, {"role": "user", "content": asked}
 
     async def _ask_whole(
         self,

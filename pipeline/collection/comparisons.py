@@ -13,8 +13,8 @@ def verdict_of(reply: JudgedReply) -> Verdict | None:
     """First, second or tie, from A, B or tie; None without a verdict."""
     if reply.value is None:
         return None
-    said: Mapping[str, Verdict] = {"A": "first", "B": "second", "tie": "tie"}
-    return said[reply.value.verdict]
+    verdicts: Mapping[str, Verdict] = {"A": "first", "B": "second", "tie": "tie"}
+    return verdicts[reply.value.verdict]
 
 
 def wins(verdict: Verdict | None, order: Order) -> bool | None:
@@ -27,13 +27,13 @@ def direct_pair(other: str) -> str:
     return f"{DIRECT}{other}"
 
 
-def chains_phrase(said: Mapping[Order, Verdict | None]) -> str | None:
+def chains_phrase(verdicts: Mapping[Order, Verdict | None]) -> str | None:
     """What the regressor is told of the target's preference between w1 (CHAIN A) and w2 (CHAIN B); None if unknown.
 
     Half a swap pair is no preference.
     """
     choices = []
-    for order, verdict in said.items():
+    for order, verdict in verdicts.items():
         if verdict is None:
             return None
         choices.append("neither" if verdict == "tie" else "CHAIN A" if wins(verdict, order) else "CHAIN B")

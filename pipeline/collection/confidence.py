@@ -51,13 +51,13 @@ def _neighbours(text: str, before: StatedConfidence, after: StatedConfidence) ->
     return not text[before.end : after.start].strip(" \t\r\n*_>#-•,;.")
 
 
-def _confidence(said: str) -> float | Invalid:
-    shown = said.strip(_WRAPPING)
-    if shown.startswith("<") and shown.endswith(">"):
-        shown = shown[1:-1].strip()
-    match = _CONFIDENCE.match(shown)
+def _confidence(phrase: str) -> float | Invalid:
+    stripped = phrase.strip(_WRAPPING)
+    if stripped.startswith("<") and stripped.endswith(">"):
+        stripped = stripped[1:-1].strip()
+    match = _CONFIDENCE.match(stripped)
     if match is None:
-        return Invalid(f"its confidence {shown[:40]!r} is not a number from 0 to 100")
+        return Invalid(f"its confidence {stripped[:40]!r} is not a number from 0 to 100")
     figure = match["value"].replace(",", ".")
     number = float(figure)
     if match["of"]:
@@ -65,5 +65,5 @@ def _confidence(said: str) -> float | Invalid:
     elif match["percent"] or "." not in figure or number > 1:
         number /= 100
     if not 0 <= number <= 1:
-        return Invalid(f"its confidence {shown[:40]!r} is not from 0 to 100")
+        return Invalid(f"its confidence {stripped[:40]!r} is not from 0 to 100")
     return number

@@ -77,8 +77,8 @@ class Examples:
         others = [name for name in self._pool if name != item_id and not self._is_copy(name, item_id)][: self._count]
         if self._abandoned:
             return ()
-        found = [await asyncio.shield(self._future(name, target)) for name in others]
-        return tuple(example for example in found if example is not None)
+        examples = [await asyncio.shield(self._future(name, target)) for name in others]
+        return tuple(example for example in examples if example is not None)
 
     def _is_copy(self, name: str, item_id: str) -> bool:
         asked = self._questions.get(item_id)

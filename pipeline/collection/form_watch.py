@@ -52,12 +52,14 @@ class FormWatch:
         parts = ", ".join(f"{counts[name]} {word}" for name, word in _WORDS.items() if counts[name])
         ends = [" ".join(end.split()) for end in self._ends[target] if end][-_QUOTED:]
         quoted = "; ".join(repr(end) for end in ends) or "(no text)"
-        said = f"{target}: {bad} of its first {FIRST_REPLIES} answers cannot be used ({parts}); replies end in {quoted}"
+        sentence = (
+            f"{target}: {bad} of its first {FIRST_REPLIES} answers cannot be used ({parts}); replies end in {quoted}"
+        )
         if not self._stops:
-            _LOG.warning("%s", said)
+            _LOG.warning("%s", sentence)
             return None
         return RunStopped(
-            f"{said}. Change the prompt, the token limit or the entry; auxeval run --yes,"
+            f"{sentence}. Change the prompt, the token limit or the entry; auxeval run --yes,"
             " or design.form_limit: 1 (auxeval resume --set design.form_limit=1), goes on as it is",
             "failure_limit",
         )

@@ -90,14 +90,14 @@ class ItemFlow:
     async def _draw(self, target: str, draw: int, answer: asyncio.Task[Answer], chains: asyncio.Task[Chains]) -> None:
         offers = draw == 0 and self._c.examples.wants(self._item.item_id)
         try:
-            found, said = await self._verdicts(target, draw, answer, chains)
+            verdict, by_order = await self._verdicts(target, draw, answer, chains)
             if offers:
-                self._c.examples.offer(self._item.item_id, target, self._example((await answer).phi, found, said))
+                self._c.examples.offer(self._item.item_id, target, self._example((await answer).phi, verdict, by_order))
         finally:
             if offers:  # whatever happened: other items wait for it
                 self._c.examples.offer(self._item.item_id, target, None)
         if self._plan.tau:
-            await self._tau(target, draw, found, said)
+            await self._tau(target, draw, verdict, by_order)
 
     async def _verdicts(
         self, target: str, draw: int, answer: asyncio.Task[Answer], chains: asyncio.Task[Chains]
@@ -108,10 +108,10 @@ class ItemFlow:
             before = (await answer).conversation
         elif self._plan.episode:
             before = (await self._responses.answer(target, "episode", draw, EPISODE_DRAWS + draw)).conversation
-        found = await chains
+        chain_answers = await chains
         orders: tuple[Order, ...] = (self._episode_order(target, draw),) if self._plan.episode else ("ab", "ba")
-        verdicts = await settle(self._preference(target, draw, order, found, before) for order in orders)
-        return found, dict(zip(orders, verdicts, strict=True))
+        verdicts = await settle(self._preference(target, draw, order, chain_answers, before) for order in orders)
+        return chain_answers, dict(zip(orders, verdicts, strict=True))
 
     def _episode_order(self, target: str, draw: int) -> Order:
         """One order per episode, random per draw from the seed alone."""
@@ -132,9 +132,9 @@ class ItemFlow:
         )  # fmt: skip
         return verdict
 
-    async def _tau(self, target: str, draw: int, chains: Chains, said: Mapping[Order, Verdict | None]) -> None:
+    async def _tau(self, target: str, draw: int, chains: Chains, by_order: Mapping[Order, Verdict | None]) -> None:
         model = self._c.config.roles.regressor or ""
-        preference = chains_phrase(said)
+        preference = chains_phrase(by_order)
         examples = await self._c.examples.of_others(self._item.item_id, target) if self._plan.examples else ()
         if (
             preference is None
@@ -159,8 +159,8 @@ class ItemFlow:
         tau = None if reply.value is None else float(reply.value.probability)
         self._c.sink(TauRow(self._item.item_id, target, self._plan.variant, draw, tau, reply.reason, reply.key))
 
-    def _example(self, phi: float | None, chains: Chains, said: Mapping[Order, Verdict | None]) -> Example | None:
-        preference = chains_phrase(said)
+    def _example(self, phi: float | None, chains: Chains, by_order: Mapping[Order, Verdict | None]) -> Example | None:
+        preference = chains_phrase(by_order)
         if phi is None or preference is None or chains.first is None or chains.second is None:
             return None
         return Example(self._item.question, self._item.choices, chains.first, chains.second, preference, phi >= 0.5)
@@ -204,7 +204,7 @@ class ItemFlow:
         text = (await answer).judged_text
         criterion = self._plan.criteria[index]
         label = self._label("criterion", "judge", target=target, part=criterion.name)
-        shown = {
+        variables = {
             "context": self._given_context(target),
             "reference": self._item.reference,
             "criterion": criterion.question,
@@ -212,7 +212,7 @@ class ItemFlow:
             "best": _plainly(criterion.best),
         }
         scale = (criterion.worst, criterion.best)
-        reply = await self._score(judge, self._c.prompts["criterion"][0], text, label, 0, shown, scale)
+        reply = await self._score(judge, self._c.prompts["criterion"][0], text, label, 0, variables, scale)
         self._sink_score(judge, target, criterion.name, None, 0, reply)
 
     async def _direct(
@@ -226,13 +226,13 @@ class ItemFlow:
     ) -> None:
         label = self._label("direct", "judge", target=first, order=order, part=second)
         contexts = [self._given_context(first), self._given_context(second)]
-        shown = {
+        variables = {
             **dict(zip(("context_a", "context_b"), contexts if order == "ab" else contexts[::-1], strict=True)),
             "reference": self._item.reference,
             "criterion": self._plan.criteria[0].question if self._plan.criteria else CORRECT,
         }
         texts = (await ours).judged_text, (await theirs).judged_text
-        reply = await self._compare("direct", judge, label, 0, *texts, (), shown)
+        reply = await self._compare("direct", judge, label, 0, *texts, (), variables)
         self._sink_verdict(judge, first, direct_pair(second), order, reply)
 
     async def _pointwise(self, judge: str, target: str, index: int, answer: asyncio.Task[Answer]) -> None:
@@ -316,9 +316,9 @@ class ItemFlow:
     ) -> JudgedReply:
         if first is None or second is None or before is None:
             return JudgedReply(None, "missing_input", False, None)
-        shown = (first, second) if label.order == "ab" else (second, first)
+        answers = (first, second) if label.order == "ab" else (second, first)
         names = ("chain_a", "chain_b") if stage == "preference" else ("response_a", "response_b")
-        variables = {**self._base, **dict(zip(names, shown, strict=True)), **(more or {})}
+        variables = {**self._base, **dict(zip(names, answers, strict=True)), **(more or {})}
         prompt = self._c.prompts[stage][0]
         return await self._c.caller.judged(prompt, variables, parse_preference, rater, label, draw=draw, before=before)
 

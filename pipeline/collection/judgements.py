@@ -127,13 +127,13 @@ def _worth(match: re.Match[str], scale: Scale) -> float:
     return number
 
 
-def stated_number(said: str, scale: Scale = UNIT) -> float:
+def stated_number(phrase: str, scale: Scale = UNIT) -> float:
     """The number that what follows ``Score:`` states: it, and words that explain it.
 
     Raises:
         ValueError: as :func:`unit_number`.
     """
-    text = said.strip(_WRAPPING).lstrip("([{").strip(_WRAPPING)
+    text = phrase.strip(_WRAPPING).lstrip("([{").strip(_WRAPPING)
     if re.match(r"[<>]\s{0,3}\d+(?:\.\d+)?\s{0,3}>", text):
         text = text[1:]
     match = _VALUE.match(text)
@@ -235,13 +235,13 @@ def _announced(text: str, key: str) -> Iterator[Statement]:
         before = text[line_start : match.start()]
         firm = not before.strip(" \t>#*_-|")
         sentence = before.rstrip(" *_\"'")[-1:] in ".!?:;)"
-        said = match["said"]
-        nested = list(_PATTERNS[key].finditer(said)) if len(said) < 2_000 else []
+        phrase = match["said"]
+        nested = list(_PATTERNS[key].finditer(phrase)) if len(phrase) < 2_000 else []
         if nested:
             last = nested[-1]
             yield Statement(match.start(), match.end(), last["said"], firm, bool(last["final"] or match["final"]))
         elif firm or sentence or match["final"] or key != "verdict":
-            yield Statement(match.start(), match.end(), said, firm and bool(match["colon"]), bool(match["final"]))
+            yield Statement(match.start(), match.end(), phrase, firm and bool(match["colon"]), bool(match["final"]))
 
 
 def _enclosed(text: str, key: str) -> Iterator[Statement]:

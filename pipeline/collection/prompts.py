@@ -120,7 +120,9 @@ class PromptSet:
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of each prompt file, by ``stage/name``: for the manifest."""
-        named = {f"{stage}/{prompt.name}": prompt.digest for stage, found in self.stages.items() for prompt in found}
+        named = {
+            f"{stage}/{prompt.name}": prompt.digest for stage, prompts in self.stages.items() for prompt in prompts
+        }
         return dict(sorted({**named, "repair/repair": self.repair.digest}.items()))
 
 
@@ -196,8 +198,8 @@ def _read(path: Path, stage: str) -> Prompt:
 def _split_head(text: str, path: Path) -> tuple[dict[str, Any], str]:
     if not text.startswith("---\n"):
         return {}, text
-    head, found, body = text[4:].partition("\n---\n")
-    if not found:
+    head, fence, body = text[4:].partition("\n---\n")
+    if not fence:
         raise ConfigError(f"{path}: the head that starts with '---' is not closed by a line '---'")
     try:
         values = yaml.safe_load(head)
@@ -216,10 +218,10 @@ def _check(prompt: Prompt, path: Path) -> None:
         used = _used_variables(prompt.body)
     except TemplateSyntaxError as error:
         raise ConfigError(f"{path}: line {error.lineno} of the body: {error.message}") from None
-    known = _VARIABLES[prompt.stage]
-    unknown = sorted(used - known - {"range"})
+    allowed = _VARIABLES[prompt.stage]
+    unknown = sorted(used - allowed - {"range"})
     if unknown:
-        raise ConfigError(f"{path}: unknown variable {unknown[0]!r}; {prompt.stage} has {', '.join(sorted(known))}")
+        raise ConfigError(f"{path}: unknown variable {unknown[0]!r}; {prompt.stage} has {', '.join(sorted(allowed))}")
     key = _JSON_KEY.get(prompt.reply)
     if key is not None and key not in prompt.body:
         raise ConfigError(f"{path}: must ask for a JSON object with the key {key!r}")

@@ -255,8 +255,8 @@ def _validated(values: Mapping[str, Any], model: type[_Model], key: str, mended:
     try:
         return Parsed(model.model_validate(dict(values)), mended)
     except ValidationError as error:
-        shown = str(values.get(key))[:40]
-        return Invalid(f"{key!r} is {shown!r}: {error.errors()[0]['msg']}".replace("Value error, ", ""))
+        excerpt = str(values.get(key))[:40]
+        return Invalid(f"{key!r} is {excerpt!r}: {error.errors()[0]['msg']}".replace("Value error, ", ""))
 
 
 def _objects(text: str, key: str) -> tuple[list[_Object], bool]:

@@ -267,10 +267,10 @@ class _Sizes:
             chains = sum(self._reply("auxiliary", model) for model in self._plan.auxiliary or ())
             return (self._item + self._plan.draws * chains) / texts
         source = "answer" if stage == "episode" else stage
-        found = self._prompts[source]
+        template = self._prompts[source]
         if stage == "pointwise":
-            found = found[: self._plan.pointwise]
-        fixed = sum(self._fixed(prompt) for prompt in found) / len(found)
+            template = template[: self._plan.pointwise]
+        fixed = sum(self._fixed(prompt) for prompt in template) / len(template)
         return fixed + self._item + self._texts(stage, target or "")
 
     def _texts(self, stage: str, target: str) -> float:

@@ -39,13 +39,13 @@ def fit_logistic(
     mass = use if weights is None else use * weights
     share = np.where(use, y, 0.0).sum(axis=1) / np.maximum(count, 1)
     varied = (share > 0.0) & (share < 1.0)
-    found = np.zeros((len(use), design.shape[1]))
-    found[~varied, 0] = np.where(share[~varied] > 0.5, np.inf, -np.inf)
+    coefficients = np.zeros((len(use), design.shape[1]))
+    coefficients[~varied, 0] = np.where(share[~varied] > 0.5, np.inf, -np.inf)
     if varied.any():
         start = np.zeros((int(varied.sum()), design.shape[1]))
         start[:, 0] = logit(share[varied])
-        found[varied] = _newton(design, y, C, mass[varied].astype(np.float64), start)
-    return found
+        coefficients[varied] = _newton(design, y, C, mass[varied].astype(np.float64), start)
+    return coefficients
 
 
 def predict_logistic(covariates: FloatArray, coefficients: FloatArray) -> FloatArray:

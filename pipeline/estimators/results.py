@@ -128,11 +128,11 @@ class Estimate:
         Raises:
             KeyError, TypeError, ValueError: it is not such a mapping.
         """
-        found = _given(entry, cls)
-        for name in _ESTIMATE_NUMBERS & found.keys():
-            found[name] = _number(found[name])
-        found["diagnostics"] = found.get("diagnostics") or {}
-        return cls(**found)
+        values = _given(entry, cls)
+        for name in _ESTIMATE_NUMBERS & values.keys():
+            values[name] = _number(values[name])
+        values["diagnostics"] = values.get("diagnostics") or {}
+        return cls(**values)
 
 
 _ESTIMATE_NUMBERS = {
@@ -215,17 +215,17 @@ class Profile:
         Raises:
             KeyError, TypeError, ValueError: it is not such a mapping.
         """
-        found = _given(entry, cls)
-        for name in _PROFILE_NUMBERS & found.keys():
-            found[name] = np.array([_number(value) for value in found[name]], dtype=np.float64)
+        values = _given(entry, cls)
+        for name in _PROFILE_NUMBERS & values.keys():
+            values[name] = np.array([_number(value) for value in values[name]], dtype=np.float64)
         points = len(entry["at"])
-        found["at"] = np.array(entry["at"])
+        values["at"] = np.array(entry["at"])
         rows = [[_number(value) for value in row] for row in entry["beta"]]
-        found["beta"] = np.array(rows, dtype=np.float64).reshape(points, -1) if points else np.empty((0, 0))
+        values["beta"] = np.array(rows, dtype=np.float64).reshape(points, -1) if points else np.empty((0, 0))
         for name in ("interval", "verdict", "reason", "localities"):
-            found[name] = tuple(found.get(name) or ())
-        found["diagnostics"] = found.get("diagnostics") or {}
-        return cls(**found)
+            values[name] = tuple(values.get(name) or ())
+        values["diagnostics"] = values.get("diagnostics") or {}
+        return cls(**values)
 
 
 _PROFILE_NUMBERS = {

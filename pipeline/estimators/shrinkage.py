@@ -35,19 +35,19 @@ def shrink_profile(profile: Profile) -> Profile:
     kinds = profile.localities
     if any(kind != "categorical" for kind in kinds):
         raise ValueError(f"shrinkage needs disjoint groups (Categorical), got a profile with locality {list(kinds)}")
-    known = np.isfinite(profile.value) & np.isfinite(profile.variance)
-    noisy = known & (profile.variance > 0.0)
+    finite = np.isfinite(profile.value) & np.isfinite(profile.variance)
+    noisy = finite & (profile.variance > 0.0)
     if noisy.sum() < 4:
         raise ValueError(f"shrinkage needs at least 4 groups with an estimate and a variance, got {int(noisy.sum())}")
     moved, spread, mean, between = _posterior(profile.value[noisy], profile.variance[noisy])
     value, variance = profile.value.copy(), profile.variance.copy()
     value[noisy], variance[noisy] = moved, spread
     se = np.sqrt(variance)
-    half = t_quantile(np.where(known, profile.df, 2.0), profile.level) * se
+    half = t_quantile(np.where(finite, profile.df, 2.0), profile.level) * se
     low, high = value - half, value + half
     if profile.binary:
         low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-    facts = {
+    diagnostics = {
         **profile.diagnostics,
         "shrunk_towards": mean,
         "between_sd": between,
@@ -57,7 +57,7 @@ def shrink_profile(profile: Profile) -> Profile:
     }
     return replace(
         profile, value=value, se=se, variance=variance, low=low, high=high, method=f"{profile.method}+shrunk",
-        diagnostics=facts,
+        diagnostics=diagnostics,
     )  # fmt: skip
 
 

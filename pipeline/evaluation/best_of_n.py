@@ -95,13 +95,13 @@ def estimate_best_of_n(
 def _headline(estimates: Sequence[BestOfNEstimate]) -> str:
     """The value of the largest N, target by target."""
     most = max(entry.n for entry in estimates)
-    shown = [entry for entry in estimates if entry.n == most and entry.measure == "score"]
-    said = [
+    longest = [entry for entry in estimates if entry.n == most and entry.measure == "score"]
+    sentences = [
         f"{'best' if entry.target == 'all' else f'*{entry.target}*: best'} of {entry.n}: {entry.estimate.value:.3g},"
         f" {entry.estimate.low:.3g} to {entry.estimate.high:.3g}"
-        for entry in shown[:4]
+        for entry in longest[:4]
     ]
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(sentences)}."
 
 
 def _target(
@@ -112,17 +112,17 @@ def _target(
     scores = list(matrices.matrices)
     chosen = min(matrix.shape[1] for matrix in scores) - 1 if j is None else j
     clusters = _prompt_clusters(frame, matrices)
-    found: list[BestOfNEstimate] = []
+    rows: list[BestOfNEstimate] = []
     for size in n:
         try:
-            found += policy_values(target, matrices, size, chosen, clusters=clusters, level=level)
+            rows += policy_values(target, matrices, size, chosen, clusters=clusters, level=level)
         except ValueError as error:
             raise InputError(f"{prefix}best of {size}: {error}") from error
     warnings += [
         Warned(f"best_of_n_{noticed.code}", prefix + noticed.message)
         for noticed in best_of_n_warnings(scores, max(n), chosen)
     ]
-    return found
+    return rows
 
 
 def _matrices(
@@ -143,15 +143,15 @@ def _matrices(
         )
     if min(n) < 1 or max(n) > most_candidates:
         raise InputError(f"{prefix}--best-of-n {max(n)}: no prompt has more than {most_candidates} scored candidates")
-    found = score_matrices(
+    matrices = score_matrices(
         frame, draw=draw, gold=gold, min_scores=2 if j is None else j + 1, min_candidates=max(2, max(n))
     )
-    warnings += [Warned("best_of_n_missing", prefix + note) for note in found.counts.notes()]
-    if len(found.matrices) < 2:
+    warnings += [Warned("best_of_n_missing", prefix + note) for note in matrices.counts.notes()]
+    if len(matrices.matrices) < 2:
         raise InputError(
             f"{prefix}only one prompt has {max(n)} candidates with enough scores; intervals are over prompts"
         )
-    return found
+    return matrices
 
 
 def _prompt_clusters(frame: pl.DataFrame, matrices: ScoreMatrices) -> list[str] | None:
@@ -191,18 +191,18 @@ def policy_values(
     values = best_of_n_batch(scores, n, j)
     single = np.array([float(matrix.mean()) for matrix in scores])
     options: dict[str, Any] = {"level": level, "clusters": clusters}
-    found = [
+    estimated = [
         BestOfNEstimate(target, n, j, population_mean(values, interval=_form(scores), **options), "score"),
         BestOfNEstimate(target, n, j, paired_difference(values, single, **options), "gain"),
     ]
     whole = [k for k, gold in enumerate(matrices.gold or ()) if np.isfinite(gold).all()]
     if len(whole) < 2 or matrices.gold is None:
-        return found
+        return estimated
     options["clusters"] = None if clusters is None else [clusters[k] for k in whole]
     selected = np.array([best_of_n_gold(scores[k], matrices.gold[k], n, j) for k in whole])
     plain = np.array([float(matrices.gold[k].mean()) for k in whole])
     return [
-        *found,
+        *estimated,
         BestOfNEstimate(target, n, j, population_mean(selected, interval=_form(matrices.gold), **options), "gold"),
         BestOfNEstimate(target, n, j, paired_difference(selected, plain, **options), "gold_gain"),
     ]

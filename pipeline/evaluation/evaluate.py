@@ -50,10 +50,10 @@ def evaluate(pool: Pool, options: Options | None = None, *, pairs: Sequence[Pair
     if any(chosen(options, kind) for kind in ("gap", "gap profile")):
         decided = list(all_pairs(pool, options, notices) if pairs is None else pairs)
         gaps = [gap for pair in decided for gap in _gaps(pool, pair, options, notices, missing)]
-    recommended = {name: leading(found) for name, found in estimates.items()}
+    recommended = {name: leading(by_method) for name, by_method in estimates.items()}
     values = {
-        target.name: float(np.mean(target.y[target.labeled])) if found is None else found.value
-        for target, found in zip(pool.targets, recommended.values(), strict=True)
+        target.name: float(np.mean(target.y[target.labeled])) if by_method is None else by_method.value
+        for target, by_method in zip(pool.targets, recommended.values(), strict=True)
     }
     compared = {(gap.a, gap.b) for gap in gaps if gap.method == "lace_gap"}
     decisions = decide([p for p in decided if (p.first.name, p.second.name) in compared], values, options)
@@ -87,7 +87,7 @@ def target_estimates(
     pool: Pool, target: TargetPool, options: Options, notices: list[Notice], missing: list[LeftOut]
 ) -> Estimates:
     """Method → its result for one target; ``notices`` and ``missing`` grow."""
-    found: Estimates = {}
+    estimates: Estimates = {}
     for method, name, narrowed in _steps(target, options):
         lacking = method.lacking(narrowed, options)
         if lacking is not None:
@@ -100,8 +100,8 @@ def target_estimates(
         if isinstance(result, LeftOut):
             missing.append(result)
         else:
-            found[name] = result
-    return found
+            estimates[name] = result
+    return estimates
 
 
 def _steps(target: TargetPool, options: Options) -> Iterator[tuple[Method, str, TargetPool]]:

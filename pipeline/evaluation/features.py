@@ -68,23 +68,23 @@ _AXES = {"continuous": Feature.CONTINUOUS, "ordinal": Feature.ORDINAL, "categori
 
 def features_of(pool: Pool, target: TargetPool, options: Options) -> frozenset[Feature]:
     """What this target's data have; of the profile axes the first one alone."""
-    found = {Feature.POOL if options.target == "pool" else Feature.POPULATION}
+    features = {Feature.POOL if options.target == "pool" else Feature.POPULATION}
     sampling = target.sampling
     chances = sampling.probabilities
-    found |= {Feature.CHANCES} if chances is not None and np.ptp(chances[target.labeled]) > 0.0 else set()
-    found |= {Feature.STRATA} if any(entry.strata is not None for entry in sampling.rounds) else set()
-    found |= {Feature.STAGES} if len(sampling.rounds) > 1 else set()
-    found |= {Feature.CLUSTERS} if target.clusters is not None else set()
-    found |= {Feature.WEIGHTS} if target.weights is not None or options.distribution else set()
-    found |= {_AXES[target.profiles[0].kind]} if target.profiles else set()
-    found |= {Feature.REPEATS} if target.repeats is not None else set()
+    features |= {Feature.CHANCES} if chances is not None and np.ptp(chances[target.labeled]) > 0.0 else set()
+    features |= {Feature.STRATA} if any(entry.strata is not None for entry in sampling.rounds) else set()
+    features |= {Feature.STAGES} if len(sampling.rounds) > 1 else set()
+    features |= {Feature.CLUSTERS} if target.clusters is not None else set()
+    features |= {Feature.WEIGHTS} if target.weights is not None or options.distribution else set()
+    features |= {_AXES[target.profiles[0].kind]} if target.profiles else set()
+    features |= {Feature.REPEATS} if target.repeats is not None else set()
     if target.taus is not None and not np.isfinite(target.taus).all():
-        found.add(Feature.MISSING_TAUS)
+        features.add(Feature.MISSING_TAUS)
     if not np.isfinite(target.signals).all():
-        found.add(Feature.MISSING_SIGNALS)
+        features.add(Feature.MISSING_SIGNALS)
     y = target.y[target.labeled]
-    found |= {Feature.CONSTANT} if len(y) and np.ptp(y) == 0.0 else set()
-    found |= {Feature.FEW} if len(y) < FEW_LABELS else set()
-    found |= {Feature.CENSUS} if target.complete else set()
-    found |= {Feature.OTHER_ITEMS} if pool.labels_differ else set()
-    return frozenset(found)
+    features |= {Feature.CONSTANT} if len(y) and np.ptp(y) == 0.0 else set()
+    features |= {Feature.FEW} if len(y) < FEW_LABELS else set()
+    features |= {Feature.CENSUS} if target.complete else set()
+    features |= {Feature.OTHER_ITEMS} if pool.labels_differ else set()
+    return frozenset(features)

@@ -146,9 +146,9 @@ def base_noise(versions: Sequence[Version]) -> tuple[str, RunNoise]:
 
 
 def _epoch_means(scores: FloatArray) -> FloatArray:
-    known = np.isfinite(scores)
-    total = np.where(known, scores, 0.0).sum(axis=1)
-    return np.asarray(np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan))
+    finite = np.isfinite(scores)
+    total = np.where(finite, scores, 0.0).sum(axis=1)
+    return np.asarray(np.where(finite.any(axis=1), total / np.maximum(finite.sum(axis=1), 1), np.nan))
 
 
 def judge_candidate(
@@ -234,8 +234,8 @@ def _epochs(version: Version) -> int:
 def _gap(first: Version, second: Version, name: str, rows: NDArray[np.intp], notes: list[str]) -> _Gap | None:
     """Candidate − base on some items; None where fewer than 2 can be compared. Influence is over all shared items."""
     a, b = first.scores[name][rows], second.scores[name][rows]
-    known = np.isfinite(a).any(axis=1) & np.isfinite(b).any(axis=1)
-    n = int(known.sum())
+    scored = np.isfinite(a).any(axis=1) & np.isfinite(b).any(axis=1)
+    n = int(scored.sum())
     if n < 2:
         if len(rows) == len(first.ids):
             raise InputError(f"{n} shared items have {name} on both sides; at least 2 are needed")
@@ -244,24 +244,24 @@ def _gap(first: Version, second: Version, name: str, rows: NDArray[np.intp], not
     influence = np.zeros(len(first.ids))
     clusters = None if first.clusters is None else first.clusters[rows]
     signals = np.column_stack([first.signals[rows], second.signals[rows]])
-    if not known.all() and signals.shape[1]:
-        difference = np.where(known, _epoch_means(b) - _epoch_means(a), np.nan)
+    if not scored.all() and signals.shape[1]:
+        difference = np.where(scored, _epoch_means(b) - _epoch_means(a), np.nan)
         filled, _ = fill_missing_signals(signals)
-        fit = fit_gap(difference, filled, labeled=known, clusters=clusters, target="population", adapt=RULE, rng=0)
-        influence[rows[known]] = fit.influence
+        fit = fit_gap(difference, filled, labeled=scored, clusters=clusters, target="population", adapt=RULE, rng=0)
+        influence[rows[scored]] = fit.influence
         notes.append(f"{name}: {n} of {len(rows)} items have a score on both sides; signals stand in for the others")
         return _Gap(name, fit.value, math.sqrt(fit.variance), fit.df, influence, n, epochs)
-    if not known.all() and len(rows) == len(first.ids):
+    if not scored.all() and len(rows) == len(first.ids):
         notes.append(f"{name}: {n} of {len(rows)} items have a score on both sides; taken for a random part of them")
-    value, se, df, own = paired_gap(a[known], b[known])
+    value, se, df, own = paired_gap(a[scored], b[scored])
     if clusters is not None:
-        codes, count = cluster_index(clusters[known], n)
+        codes, count = cluster_index(clusters[scored], n)
         if count < 2:
             raise InputError("one cluster gives no standard error")
         sums = np.bincount(codes, weights=own)
         se = max(math.sqrt(float(sums @ sums) * count / (count - 1)), se if count == n else 0.0)
         df = float(count - 1)
-    influence[rows[known]] = own
+    influence[rows[scored]] = own
     return _Gap(name, value, se, df, influence, n, epochs)
 
 
@@ -294,11 +294,11 @@ def _listed(metric: str, column: str, level: str, gap: _Gap | None, margin: floa
 
 def _pool_row(first: Version, second: Version, name: str, margin: float, alpha: float) -> GateRow:
     a, b = first.scores[name], second.scores[name]
-    known = np.isfinite(a).any(axis=1) & np.isfinite(b).any(axis=1)
+    scored = np.isfinite(a).any(axis=1) & np.isfinite(b).any(axis=1)
     try:
-        value, se, df = these_items_gap(a[known], b[known])
+        value, se, df = these_items_gap(a[scored], b[scored])
     except ValueError as error:
         raise InputError(f"--target pool: {error}") from error
     reach = tail_quantile(-float(ndtri(alpha / 2.0)), df) * se
-    n = int(known.sum())
+    n = int(scored.sum())
     return GateRow(name, None, None, n, value, margin, value - reach, value + reach, value + reach, None, None, None)

@@ -164,8 +164,8 @@ def _run_rows(path: Path, columns: GateColumns) -> _Rows:
         on=["item_id", "model"], how="left",
     )  # fmt: skip
     # A labeled item without a reply counts as the run decided (y); what the run did not label but knows is used too.
-    known = pl.when(pl.col("draw") == 0).then(pl.coalesce("y", "phi")).otherwise(pl.col("phi"))
-    frame = frame.with_columns(known.alias(SCORE), pl.col("profile").cast(pl.String))
+    outcome = pl.when(pl.col("draw") == 0).then(pl.coalesce("y", "phi")).otherwise(pl.col("phi"))
+    frame = frame.with_columns(outcome.alias(SCORE), pl.col("profile").cast(pl.String))
     frame = frame.join(items.select("item_id", "question"), on="item_id", how="left").sort("item_id", "draw")
     frame = frame.rename({"item_id": "item"}).with_columns(pl.lit(None, dtype=pl.String).alias("cluster"))
     if stray := [name for name in columns.profiles if name != "profile"]:

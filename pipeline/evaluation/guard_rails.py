@@ -100,10 +100,10 @@ def guarded(
             text = f"one row per value of {column.name!r}: give --rater {column.name} to make each a signal of its own"
             notices.append(Notice("rater_rows", text))
         elif roles.model is None and not pool_models:
-            shown = ", ".join(column.values[:4]) + (", …" if len(column.values) > 4 else "")
+            examples = ", ".join(column.values[:4]) + (", …" if len(column.values) > 4 else "")
             raise InputError(
                 f"{table.source.path}: every {item.name!r} stands once for each of {len(column.values)} values of"
-                f" {column.name!r} ({shown}): add --model {_quoted(column.name)} (or --pool-models to take them for"
+                f" {column.name!r} ({examples}): add --model {_quoted(column.name)} (or --pool-models to take them for"
                 " repeats of one item)"
             )
     return roles, notices

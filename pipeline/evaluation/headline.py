@@ -37,10 +37,10 @@ def headline(recommended: Mapping[str, Estimate | None], decisions: Decisions | 
 def _alone(name: str, estimate: Estimate, percent: bool) -> str:
     right = " right" if estimate.binary else ""
     value = f"{_amount(estimate.value, percent)} %{right}" if percent else f"{_amount(estimate.value, percent)}"
-    shown = value if name == "all" else f"*{name}*: {value}"
+    sentence = value if name == "all" else f"*{name}*: {value}"
     if not estimate.se > 0.0:
-        return shown
-    return f"{shown}, {_amount(estimate.low, percent)} to {_amount(estimate.high, percent)}"
+        return sentence
+    return f"{sentence}, {_amount(estimate.low, percent)} to {_amount(estimate.high, percent)}"
 
 
 def _amount(value: float, percent: bool) -> str:
@@ -78,9 +78,11 @@ def _open(decisions: Decisions, percent: bool) -> list[str]:
     if len(undecided) > 1:
         return [f"{len(undecided)} of {len(decisions.pairs)} pairs cannot be told apart."]
     pair = undecided[0]
-    said = f"*{pair.a}* and *{pair.b}* cannot be told apart"
+    sentence = f"*{pair.a}* and *{pair.b}* cannot be told apart"
     more = _labels_to_tell(pair)
-    return [f"{said}; about {more} more labels would tell them, if the gap is as it looks." if more else f"{said}."]
+    return [
+        f"{sentence}; about {more} more labels would tell them, if the gap is as it looks." if more else f"{sentence}."
+    ]
 
 
 def _labels_to_tell(pair: PairDecision) -> int | None:

@@ -200,17 +200,19 @@ def described(table: Any) -> tuple[ColumnRoles, Options] | None:
     if path is None or path.suffix != ".parquet" or not path.is_file():
         return None
     try:
-        said = pl.read_parquet_metadata(path)
+        metadata = pl.read_parquet_metadata(path)
     except (pl.exceptions.PolarsError, OSError):
         return None  # the reader says what is wrong with it
-    if "auxeval.roles" not in said:
+    if "auxeval.roles" not in metadata:
         return None
-    if int(said.get("auxeval.schema", SCHEMA)) > SCHEMA:
-        raise DataError(f"{path}: schema {said['auxeval.schema']} is newer than this program reads ({SCHEMA}); upgrade")
+    if int(metadata.get("auxeval.schema", SCHEMA)) > SCHEMA:
+        raise DataError(
+            f"{path}: schema {metadata['auxeval.schema']} is newer than this program reads ({SCHEMA}); upgrade"
+        )
     try:
-        families = json.loads(said.get("auxeval.families", "{}"))
-        roles = ColumnRoles.from_dict({**json.loads(said["auxeval.roles"]), "families": families})
-        return roles, Options.from_dict(json.loads(said["auxeval.options"]))
+        families = json.loads(metadata.get("auxeval.families", "{}"))
+        roles = ColumnRoles.from_dict({**json.loads(metadata["auxeval.roles"]), "families": families})
+        return roles, Options.from_dict(json.loads(metadata["auxeval.options"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: what it says of its columns is damaged ({error}); give --gold and --signals"

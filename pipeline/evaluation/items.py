@@ -33,8 +33,8 @@ def _averaged(
 ) -> TargetPool:
     labels = np.bincount(inverse, weights=target.labeled)
     labeled = labels > 0
-    known = np.where(target.labeled, target.y, 0.0)
-    y = np.where(labeled, np.bincount(inverse, weights=known) / np.maximum(labels, 1.0), np.nan)
+    filled = np.where(target.labeled, target.y, 0.0)
+    y = np.where(labeled, np.bincount(inverse, weights=filled) / np.maximum(labels, 1.0), np.nan)
     highest, lowest = np.full(len(ids), -np.inf), np.full(len(ids), np.inf)
     np.maximum.at(highest, inverse[target.labeled], target.y[target.labeled])
     np.minimum.at(lowest, inverse[target.labeled], target.y[target.labeled])
@@ -68,13 +68,13 @@ def _averaged(
 def _means(values: FloatArray, groups: NDArray[np.intp], count: int) -> FloatArray:
     """Means over the finite values of each group, (count,) or (count, K); NaN where there is none."""
     columns = values[:, None] if values.ndim == 1 else values
-    found = np.empty((count, columns.shape[1]))
+    means = np.empty((count, columns.shape[1]))
     for k, column in enumerate(columns.T):
         there = np.isfinite(column)
         number = np.bincount(groups[there], minlength=count)
         total = np.bincount(groups[there], weights=column[there], minlength=count)
-        found[:, k] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
-    return found[:, 0] if values.ndim == 1 else found
+        means[:, k] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+    return means[:, 0] if values.ndim == 1 else means
 
 
 def _copies(target: TargetPool) -> NDArray[np.bool_]:

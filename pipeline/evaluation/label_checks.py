@@ -70,21 +70,21 @@ def _of(target: TargetPool, options: Options) -> list[Notice]:
 def _draw(target: TargetPool) -> Iterator[str]:
     """Whether the labels differ from the pool by more than their draw explains, and what to do."""
     signals, names = target.filled()
-    columns, shown = [*signals.T], [f"{name!r}" for name in names]
+    columns, labels = [*signals.T], [f"{name!r}" for name in names]
     for axis in target.profiles:
         if axis.kind == "categorical":
             levels = np.unique(axis.values).tolist()[:_MOST_LEVELS]
             columns += [(axis.values == level).astype(float) for level in levels]
-            shown += [f"{axis.column!r} = {level}" for level in levels]
+            labels += [f"{axis.column!r} = {level}" for level in levels]
         elif np.isfinite(axis.values).all():
             columns.append(axis.values)
-            shown.append(f"{axis.column!r}")
+            labels.append(f"{axis.column!r}")
     if not columns:
         return
     check = check_draw(np.column_stack(columns), target.labeled, clusters=target.clusters, **target.design)
     if check.column is None or check.p >= _NOT_RANDOM:
         return
-    said = "cannot have been" if check.p < _SURELY else "do not look"
+    phrase = "cannot have been" if check.p < _SURELY else "do not look"
     how = "as the chances say" if target.drawn == "known" else "at random"
     mend = (
         "check --inclusion, or that later labels were drawn from the same pool"
@@ -92,7 +92,7 @@ def _draw(target: TargetPool) -> Iterator[str]:
         else "give --inclusion if they were drawn with known probabilities, else the estimate may be biased"
     )
     yield (
-        f"the labels {said} drawn {how} (p = {check.p:.1g}; they differ most in {shown[check.column]},"
+        f"the labels {phrase} drawn {how} (p = {check.p:.1g}; they differ most in {labels[check.column]},"
         f" z = {check.z[check.column]:.1f}): {mend}"
     )
 

@@ -85,11 +85,11 @@ def draw_labels(
         groups = LabelStrata(np.zeros(size, dtype=np.intp), np.array([size]), np.ones(1))
         allocation = np.array([labels])
     else:
-        known = int(before.sum())
-        if known < MIN_PILOT:
+        labeled_before = int(before.sum())
+        if labeled_before < MIN_PILOT:
             raise InputError(
-                f"a stratified draw learns from labels that are there: {known} are too few (at least {MIN_PILOT}); "
-                "draw uniformly first"
+                f"a stratified draw learns from labels that are there: {labeled_before} are too few "
+                f"(at least {MIN_PILOT}); draw uniformly first"
             )
         groups = residual_strata(pilots, strata=strata)
         allocation = _allocation(groups, before, labels)

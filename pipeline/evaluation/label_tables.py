@@ -72,8 +72,8 @@ def export_table_labels(
     Raises:
         InputError: unreadable table, too few rows or labels, the sheet exists.
     """
-    shown = [name for name in (question, answer) if name is not None]
-    table = read_labels_table(path, roles, shown)
+    columns = [name for name in (question, answer) if name is not None]
+    table = read_labels_table(path, roles, columns)
     keys = row_keys(table, roles)
     groups = _groups(table, roles)
     pilots = [_pilot(table, roles, rows) for rows in groups]
@@ -85,7 +85,7 @@ def export_table_labels(
         parts.append(draw_labels(ids, count, [pilot], kind=kind, seed=seed) if count else None)
     design = _combined(parts, groups, keys, roles, path, kind, seed, _prior(table, roles))
     place = {key: row for row, key in enumerate(keys)}
-    texts = {name: label_column(table, name) for name in shown}
+    texts = {name: label_column(table, name) for name in columns}
     rows_out = [
         SheetRow(
             key,

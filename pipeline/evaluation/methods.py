@@ -232,17 +232,17 @@ def method_label(name: str) -> str:
 def leading(estimates: Mapping[str, Estimate | Profile]) -> Estimate | None:
     """The recommended number of a target: LACE's mean, else the best that is there. With nothing to gain from signals
     LACE equals the mean of the labels."""
-    found = (estimates.get(name) for name in _RECOMMENDED)
-    return next((estimate for estimate in found if isinstance(estimate, Estimate)), None)
+    candidates = (estimates.get(name) for name in _RECOMMENDED)
+    return next((estimate for estimate in candidates if isinstance(estimate, Estimate)), None)
 
 
 def check_names(names: Sequence[str]) -> None:
     """InputError for a name that is neither a method nor a group of them; the nearest are given."""
-    known = list(dict.fromkeys([*(method.group for method in METHODS), *(method.name for method in METHODS)]))
+    choices = list(dict.fromkeys([*(method.group for method in METHODS), *(method.name for method in METHODS)]))
     for name in names:
-        if name not in known:
-            close = nearest_names(name, known)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}"
+        if name not in choices:
+            close = nearest_names(name, choices)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(choices)}"
             raise InputError(f"--methods: no method {name!r}; {hint}")
 
 

@@ -208,12 +208,12 @@ def free_worth(pool: Pool, target: TargetPool, *, level: float = 0.95) -> Family
     if not kept or target.n < 3:
         return None
     names = tuple(target.signal_names[k] for k in kept)
-    found = _effective(pool, replace(target, signals=target.signals[:, kept], signal_names=names), level)
-    return None if found is None else FamilyWorth("free signals", found / target.n, None, found, float(target.n))
+    pilot = _effective(pool, replace(target, signals=target.signals[:, kept], signal_names=names), level)
+    return None if pilot is None else FamilyWorth("free signals", pilot / target.n, None, pilot, float(target.n))
 
 
 def _effective(pool: Pool, target: TargetPool, level: float) -> float | None:
     """What the labels are worth by the recommended mean about the pool: as many as they are where outcomes do not vary.
     None without signals."""
-    found = leading(_pilot(pool, target, Options(("lace",), level=level, target="pool")))
-    return None if found is None else float(target.n) if found.worth is None else found.worth
+    pilot = leading(_pilot(pool, target, Options(("lace",), level=level, target="pool")))
+    return None if pilot is None else float(target.n) if pilot.worth is None else pilot.worth

@@ -42,10 +42,10 @@ class PlacedAxis:
 
     def named(self, profile: Profile, method: str) -> Profile:
         """The profile under its method's name, with its column's, and levels in the place of ranks."""
-        facts = {**profile.diagnostics, "column": self.axis.column, "kind": self.axis.kind}
+        diagnostics = {**profile.diagnostics, "column": self.axis.column, "kind": self.axis.kind}
         return replace(
             profile, at=profile.at if self.levels is None else self.levels, method=method, smoothed=self.smoothed,
-            column=self.axis.column, diagnostics=facts,
+            column=self.axis.column, diagnostics=diagnostics,
         )  # fmt: skip
 
 

@@ -60,8 +60,8 @@ class Rehearsed:
 
 def rehearsed_of(estimates: EstimateSet) -> tuple[Rehearsed, ...]:
     """The rehearsals that a document holds."""
-    found = estimates.extra.get("rehearsal") or ()
-    filled: list[dict[str, Any]] = [{k: math.nan if v is None else v for k, v in entry.items()} for entry in found]
+    rehearsals = estimates.extra.get("rehearsal") or ()
+    filled: list[dict[str, Any]] = [{k: math.nan if v is None else v for k, v in entry.items()} for entry in rehearsals]
     return tuple(Rehearsed(**entry) for entry in filled)
 
 
@@ -75,27 +75,27 @@ def rehearse(
     """
     if reps < 2:
         raise InputError(f"--rehearse needs at least 2 repetitions, got {reps}")
-    found = [
+    rehearsals = [
         row
         for target in inputs.targets
         for row in rehearse_target(target, reps, budgets=budgets, level=level, seed=seed)
     ]
-    if not found:
+    if not rehearsals:
         most = max(int(target.labeled.sum()) for target in inputs.targets)
         raise InputError(
             f"a rehearsal hides known labels: with budgets of {', '.join(map(str, budgets))} it needs twice as many "
             f"labeled rows of one target, and there are {most}"
         )
-    return tuple(found)
+    return tuple(rehearsals)
 
 
 def rehearse_target(
     target: TargetPool, reps: int, *, budgets: Sequence[int] = BUDGETS, level: float = 0.95, seed: int = 0
 ) -> list[Rehearsed]:
     """One target; budgets above half of its labeled rows are passed over. Clusters are hidden as wholes."""
-    known = target.labeled
-    y, signals = target.y[known], target.filled()[0][known]
-    clusters = None if target.clusters is None else np.unique(target.clusters[known], return_inverse=True)[1]
+    labeled = target.labeled
+    y, signals = target.y[labeled], target.filled()[0][labeled]
+    clusters = None if target.clusters is None else np.unique(target.clusters[labeled], return_inverse=True)[1]
     rows: list[Rehearsed] = []
     for budget in budgets:
         if 2 * budget > len(y):
@@ -124,20 +124,22 @@ def _visible(size: int, budget: int, clusters: NDArray[np.intp] | None, rng: np.
 
 
 def _summaries(target: str, budget: int, runs: dict[str, list[Estimate]], truth: float, pool: int) -> list[Rehearsed]:
-    squares = {method: np.array([(e.value - truth) ** 2 for e in found]) for method, found in runs.items() if found}
+    squares = {
+        method: np.array([(e.value - truth) ** 2 for e in estimates]) for method, estimates in runs.items() if estimates
+    }
     rows = []
-    for method, found in runs.items():
-        if not found:
+    for method, estimates in runs.items():
+        if not estimates:
             continue
-        errors = np.array([e.value - truth for e in found])
-        low, high = np.array([e.low for e in found]), np.array([e.high for e in found])
+        errors = np.array([e.value - truth for e in estimates])
+        low, high = np.array([e.low for e in estimates]), np.array([e.high for e in estimates])
         efficiency, below, above = _efficiency(squares[_PLAIN], squares[method])
         rows.append(
             Rehearsed(
                 target,
                 budget,
                 method,
-                len(found),
+                len(estimates),
                 pool,
                 float(errors.mean()),
                 float(np.sqrt((errors**2).mean())),

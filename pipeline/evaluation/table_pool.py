@@ -123,15 +123,17 @@ def _outcomes(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> tu
 
 def _refuse_stray_gold(table: UserTable, roles: ColumnRoles, y: FloatArray) -> None:
     """Values outside the declared range, or a few that do not fit a 0/1 column."""
-    known = np.isfinite(y)
+    finite = np.isfinite(y)
     if roles.gold_range is not None:
         low, high = roles.gold_range
-        stray = np.flatnonzero(known & ((y < low) | (y > high)))
+        stray = np.flatnonzero(finite & ((y < low) | (y > high)))
         kind = f"outside [{low:g}, {high:g}]"
     else:
-        outside = known & ((y < 0.0) | (y > 1.0))
+        outside = finite & ((y < 0.0) | (y > 1.0))
         binary = np.isin(y, (0.0, 1.0)).sum()
-        stray = np.flatnonzero(outside) if binary >= 0.9 * known.sum() and outside.sum() < binary else np.array([], int)
+        stray = (
+            np.flatnonzero(outside) if binary >= 0.9 * finite.sum() and outside.sum() < binary else np.array([], int)
+        )
         kind = "that do not fit a column of 0 and 1"
     if len(stray):
         cells = shown_cells(table, roles.gold, stray)
@@ -234,9 +236,9 @@ def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Axis:
 def _detected_kind(numbers: FloatArray | None) -> ProfileKind:
     if numbers is None:
         return "categorical"
-    known = np.unique(numbers[np.isfinite(numbers)])
-    whole = bool(np.all(known == np.round(known)))
-    return "ordinal" if whole and len(known) <= MAX_ORDINAL_LEVELS else "continuous"
+    distinct = np.unique(numbers[np.isfinite(numbers)])
+    whole = bool(np.all(distinct == np.round(distinct)))
+    return "ordinal" if whole and len(distinct) <= MAX_ORDINAL_LEVELS else "continuous"
 
 
 def _check_levels(name: str, labels: NDArray[np.str_]) -> None:

@@ -111,11 +111,11 @@ def _votes(table: UserTable, columns: VoteColumns, seed: int) -> tuple[list[str]
         np.array([f"{p}\x00{x}\x00{y}" for p, x, y in zip(prompts, low, high, strict=True)]), return_inverse=True
     )
     rows, start = int(keys.max()) + 1, np.unique(keys, return_index=True)[1]
-    known = np.isfinite(centred)
+    finite = np.isfinite(centred)
     sums = np.column_stack(
-        [np.bincount(keys, np.where(known[:, k], centred[:, k], 0.0), rows) for k in range(len(parts))]
+        [np.bincount(keys, np.where(finite[:, k], centred[:, k], 0.0), rows) for k in range(len(parts))]
     )
-    counts = np.column_stack([np.bincount(keys, known[:, k], rows) for k in range(len(parts))])
+    counts = np.column_stack([np.bincount(keys, finite[:, k], rows) for k in range(len(parts))])
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     clusters = label_column(table, columns.cluster) if columns.cluster else prompts
     try:

@@ -39,13 +39,13 @@ class ImportReport:
 
 
 def write_cassette(
-    path: Path, facts: Mapping[str, Any], entries: Iterable[Entry], failures: Iterable[Failed] = ()
+    path: Path, head: Mapping[str, Any], entries: Iterable[Entry], failures: Iterable[Failed] = ()
 ) -> int:
     """Write a cassette in one step; the same content gives the same bytes.
 
     Args:
         path: the file, by convention ``*.jsonl.gz``.
-        facts: the header: run configuration, prompts, benchmark and whatever the run needs to be replayed.
+        head: the header: run configuration, prompts, benchmark and whatever the run needs to be replayed.
         entries: the replies, in the order they shall stand.
         failures: calls that ended without a reply, so that a replay ends them the same way.
 
@@ -55,7 +55,7 @@ def write_cassette(
     draft = path.with_name(path.name + ".draft")
     count = 0
     with draft.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
-        file.write(_line({"schema": CASSETTE_SCHEMA, "kind": "auxeval cassette", **facts}))
+        file.write(_line({"schema": CASSETTE_SCHEMA, "kind": "auxeval cassette", **head}))
         for entry in entries:
             file.write(_line(entry_to_json(entry)))
             count += 1
@@ -151,14 +151,14 @@ def import_cassette(path: Path, cache: ReplyCache) -> ImportReport:
     """
     head: CassetteHead | None = None
     failures: dict[str, Failed] = {}
-    added = known = 0
+    added = there_before = 0
     batch: list[Entry] = []
 
     def flush() -> None:
-        nonlocal added, known
+        nonlocal added, there_before
         if batch:
             fresh = sum(cache.add_many(batch))
-            added, known = added + fresh, known + len(batch) - fresh
+            added, there_before = added + fresh, there_before + len(batch) - fresh
             batch.clear()
 
     try:
@@ -174,4 +174,4 @@ def import_cassette(path: Path, cache: ReplyCache) -> ImportReport:
     finally:
         flush()
     assert head is not None
-    return ImportReport(added, known, failures, head)
+    return ImportReport(added, there_before, failures, head)

@@ -63,7 +63,7 @@ def classify(
         secrets: texts that must not show in the message.
     """
     message, code, param = _parts(body)
-    shown = one_line(message or f"status {status}", secrets=secrets)
+    line = one_line(message or f"status {status}", secrets=secrets)
     kind = _kind(status, message, code)
     named: str | None = None
     if kind == "bad_request":
@@ -72,7 +72,7 @@ def classify(
             kind = "unsupported_parameter"
     return TransportError(
         kind,
-        shown,
+        line,
         status=status,
         retry_after=_hint(headers or {}, body, message) if kind in ("rate_limited", "server") else None,
         code=code,
@@ -83,13 +83,13 @@ def classify(
 
 
 def _kind(status: int, message: str, code: str | None) -> FailureKind:
-    said = code or ""
-    if status == 402 or said in _OUT_OF_CREDIT_CODES or (status in (400, 403) and _OUT_OF_CREDIT.search(message)):
+    code_text = code or ""
+    if status == 402 or code_text in _OUT_OF_CREDIT_CODES or (status in (400, 403) and _OUT_OF_CREDIT.search(message)):
         return "out_of_credit"
     if status == 429:
         return "bad_request" if _impossible(message) else "rate_limited"
     if status == 413:
-        return "bad_request" if "rate_limit" in said or _impossible(message) else "context_too_long"
+        return "bad_request" if "rate_limit" in code_text or _impossible(message) else "context_too_long"
     if status in (400, 500) and _NO_KEYS.search(message):
         return "auth"
     if status in (408, 504, 524):
@@ -99,14 +99,14 @@ def _kind(status: int, message: str, code: str | None) -> FailureKind:
     if status in (409, 425) or status >= 500:
         return "server"
     if status in (401, 403):
-        return "content_policy" if status == 403 and _POLICY.search(f"{said} {message}") else "auth"
+        return "content_policy" if status == 403 and _POLICY.search(f"{code_text} {message}") else "auth"
     if status == 404:
         return "not_found"
-    if said == "context_length_exceeded" or _CONTEXT.search(message):
+    if code_text == "context_length_exceeded" or _CONTEXT.search(message):
         return "context_too_long"
-    if status == 400 and (said == "model_not_found" or _UNKNOWN_MODEL.search(message)):
+    if status == 400 and (code_text == "model_not_found" or _UNKNOWN_MODEL.search(message)):
         return "not_found"
-    if _POLICY.search(f"{said} {message}"):
+    if _POLICY.search(f"{code_text} {message}"):
         return "content_policy"
     return "bad_request"
 
@@ -184,11 +184,11 @@ def _hint(headers: Mapping[str, str], body: Any, message: str) -> float | None:
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, Mapping) and isinstance(detail.get("retryDelay"), str):
             return _wait(detail["retryDelay"], 0.0)
-    said = _SAID.search(message)
-    if said is None:
+    match = _SAID.search(message)
+    if match is None:
         return None
     units = {"milli": 0.001, **_UNITS}
-    return sum(float(amount) * units[unit.lower()] for amount, unit in _AMOUNT.findall(said.group(1)))
+    return sum(float(amount) * units[unit.lower()] for amount, unit in _AMOUNT.findall(match.group(1)))
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: float | None = None) -> float | None:

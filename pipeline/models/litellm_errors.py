@@ -47,16 +47,16 @@ def from_litellm(error: Exception, secrets: tuple[str, ...] = ()) -> TransportEr
 def _made_up(error: Exception, status: int, message: str, secrets: tuple[str, ...]) -> TransportError | None:
     """The error behind a status that no server sent."""
     names = [type(cause).__name__ for cause in _causes(error)]
-    shown = one_line(message, secrets=secrets)
-    said = f"{message} {' '.join(names)} {' '.join(str(cause) for cause in _causes(error))}"
+    line = one_line(message, secrets=secrets)
+    whole = f"{message} {' '.join(names)} {' '.join(str(cause) for cause in _causes(error))}"
     if status == 408 or "APITimeoutError" in names:
-        return TransportError("timeout", shown, maybe_billed=True)
-    if "UnicodeEncodeError" in names or "surrogates not allowed" in said:
-        return TransportError("bad_request", shown)
-    if any(sign in said for sign in _BAD_BODY):
-        return TransportError("invalid_body", shown, status=200, maybe_billed=True)
+        return TransportError("timeout", line, maybe_billed=True)
+    if "UnicodeEncodeError" in names or "surrogates not allowed" in whole:
+        return TransportError("bad_request", line)
+    if any(sign in whole for sign in _BAD_BODY):
+        return TransportError("invalid_body", line, status=200, maybe_billed=True)
     if "APIConnectionError" in names or "Connection error" in message:
-        return TransportError("connection", shown, maybe_billed=not any(sign in said for sign in _NOT_SENT))
+        return TransportError("connection", line, maybe_billed=not any(sign in whole for sign in _NOT_SENT))
     return None
 
 

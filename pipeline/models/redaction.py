@@ -56,15 +56,15 @@ def redact_reply(text: str, secrets: Iterable[str]) -> str:
     Secrets of fewer than eight characters, or of letters alone (``none``, what local servers are given), may be words
     of the reply and stay.
     """
-    known = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_IN_REPLIES and not secret.isalpha())
-    if not known or not text:
+    long_secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_IN_REPLIES and not secret.isalpha())
+    if not long_secrets or not text:
         return text
-    dressed = _dressed(known)
+    dressed = _dressed(long_secrets)
     bare = _SPACES.sub("", text)
     folded = bare.lower()
     if not any(form in bare or form.lower() in folded for form in dressed):
         return text
-    return _pattern(known).sub(_HIDDEN, text)
+    return _pattern(long_secrets).sub(_HIDDEN, text)
 
 
 @lru_cache(maxsize=64)

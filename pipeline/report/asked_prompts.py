@@ -34,5 +34,5 @@ class AskedPrompts:
 
 
 def _cut(text: str) -> str:
-    shown = clean(text[:_MOST])
-    return shown if len(text) <= _MOST else f"{shown} … [{len(text) - _MOST:,} more characters]"
+    excerpt = clean(text[:_MOST])
+    return excerpt if len(text) <= _MOST else f"{excerpt} … [{len(text) - _MOST:,} more characters]"

@@ -75,8 +75,8 @@ def _range(values: Sequence[float], pad: float = 0.04) -> tuple[float, float]:
 
 
 def _label(value: float, percent: bool) -> str:
-    shown = 0.0 if abs(value) < 1e-12 else value
-    return f"{round(100 * shown, 8):g} %" if percent else f"{shown:g}"
+    rounded = 0.0 if abs(value) < 1e-12 else value
+    return f"{round(100 * rounded, 8):g} %" if percent else f"{rounded:g}"
 
 
 def _number(value: float, percent: bool) -> str:
@@ -125,16 +125,16 @@ def _forest_row(row: Interval, y: float, left: float, x: Scale, percent: bool) -
     parts = [_text(left - 12, y + 4, _short(row.label, 28), anchor="end")]
     if not math.isfinite(row.value):
         return [*parts, _text(WIDTH - 145, y + 4, "–")]
-    shown = _number(row.value, percent)
+    label = _number(row.value, percent)
     if row.low is None or row.high is None:
         parts.append(f'<path d="M{x(row.value):.1f} {y - 5:.1f}l5 5l-5 5l-5 -5Z" fill="none" stroke="{colour}"/>')
     elif math.isfinite(row.low) and math.isfinite(row.high):
         parts.append(_line(x(row.low), y, x(row.high), y, f'stroke="{colour}" stroke-width="2.5"'))
         parts.append(f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
-        shown += f" [{_number(row.low, percent)}, {_number(row.high, percent)}]"
+        label += f" [{_number(row.low, percent)}, {_number(row.high, percent)}]"
     else:
         parts.append(f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
-    return [*parts, _text(WIDTH - 145, y + 4, shown)]
+    return [*parts, _text(WIDTH - 145, y + 4, label)]
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

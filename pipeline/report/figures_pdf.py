@@ -134,11 +134,11 @@ def _path(described: str) -> list[str]:
 
 
 def _words(element: ElementTree.Element) -> list[str]:
-    said = "".join(_SPOKEN.get(c, c) for c in element.text or "").encode("cp1252", "replace").decode("latin-1")
-    length = 12 * sum(_ADVANCE.get(c, 556) for c in said) / 1000
+    letters = "".join(_SPOKEN.get(c, c) for c in element.text or "").encode("cp1252", "replace").decode("latin-1")
+    length = 12 * sum(_ADVANCE.get(c, 556) for c in letters) / 1000
     shift = {"end": length, "middle": length / 2}.get(element.get("text-anchor", "start"), 0.0)
     x, y = float(element.get("x", "0")) - shift, float(element.get("y", "0"))
-    escaped = said.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+    escaped = letters.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
     face = "F2" if element.get("class") == "head" else "F1"
     ink = " ".join(_number(c) for c in _INK)
     return [f"/O100 gs {ink} rg BT /{face} 12 Tf 1 0 0 -1 {_number(x)} {_number(y)} Tm ({escaped}) Tj ET"]

@@ -106,8 +106,8 @@ def _fitting_cut(details: ItemDetails, items: pl.DataFrame) -> int:
 
 def _levels(run: RunFolder) -> list[str]:
     """The values of the profile, where they are few; as the index writes them."""
-    found = run.items["profile"].drop_nulls().unique().sort().to_list()
-    return [_level(value) for value in found] if len(found) <= _MOST_LEVELS else []
+    levels = run.items["profile"].drop_nulls().unique().sort().to_list()
+    return [_level(value) for value in levels] if len(levels) <= _MOST_LEVELS else []
 
 
 def _level(value: Any) -> str:

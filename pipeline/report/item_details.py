@@ -35,18 +35,18 @@ class _ByItem:
     def of(self, items: Sequence[str]) -> Rows:
         """Item → its rows, without the id; neighbours are read together."""
         places = [(item, *self._at[item]) for item in items if item in self._at]
-        found: Rows = {}
+        details: Rows = {}
         for first in range(0, len(places), _TOGETHER):
             near = places[first : first + _TOGETHER]
             start, end = near[0][1], near[-1][1] + near[-1][2]
             if end - start > 4 * sum(length for *_, length in near):  # spread over the table
                 for item, at, length in near:
-                    found[item] = self._rows(at, at + length)
+                    details[item] = self._rows(at, at + length)
                 continue
             rows = self._rows(start, end)
             for item, at, length in near:
-                found[item] = rows[at - start : at - start + length]
-        return found
+                details[item] = rows[at - start : at - start + length]
+        return details
 
     def _rows(self, start: int, end: int) -> list[tuple[Any, ...]]:
         return self._frame[start:end, 1:].rows()
@@ -63,11 +63,11 @@ class ItemDetails:
         self.cut = cut
         self._asked = asked
         self._targets, self._anchors = run.targets, run.anchors
-        shown = pl.col("stage").is_in(["answer", "anchor"])
+        stages = pl.col("stage").is_in(["answer", "anchor"])
         first = (pl.col("stage") == "auxiliary") & (pl.col("draw") < 2) & (asked is not None)
         self._chains = _ByItem(run.responses.filter(first), ("draw", "text"))
         answers = ("model", "stage", "draw", "text", "answer", "confidence", "confidence_reason", "phi", "phi_reason")
-        self._answers = _ByItem(run.responses.filter(shown), (*answers, "outcome"))
+        self._answers = _ByItem(run.responses.filter(stages), (*answers, "outcome"))
         verdicts = ("target", "rater", "pair", "draw", "order", "verdict", "verdict_reason")
         self._verdicts = _ByItem(run.preferences, verdicts)
         self._scores = _ByItem(
@@ -81,7 +81,7 @@ class ItemDetails:
         ids = [item["item_id"] for item in items]
         tables = (self._answers, self._verdicts, self._scores, self._taus, self._candidates, self._chains)
         rows = [table.of(ids) for table in tables]
-        return [self._item(item, [found.get(item["item_id"], []) for found in rows]) for item in items]
+        return [self._item(item, [details.get(item["item_id"], []) for details in rows]) for item in items]
 
     def _item(self, item: dict[str, Any], rows: list[list[tuple[Any, ...]]]) -> dict[str, Any]:
         answers = {(row[0], row[2]): row[1:] for row in rows[0]}
@@ -108,9 +108,9 @@ class ItemDetails:
         """The text as others see it, without its confidence: how much shorter at its end, or else whole."""
         if text is None or self._asked is None:
             return None
-        shown, judged = self._text(text), self._text(strip_confidence(text).strip())
-        tail = shown.removeprefix(judged)
-        return len(tail.encode("utf-16-le")) // 2 if len(shown) == len(judged) + len(tail) else judged
+        whole, judged = self._text(text), self._text(strip_confidence(text).strip())
+        tail = whole.removeprefix(judged)
+        return len(tail.encode("utf-16-le")) // 2 if len(whole) == len(judged) + len(tail) else judged
 
     def _target(
         self, target: str, answers: dict[tuple[str, int], tuple[Any, ...]], rows: list[list[tuple[Any, ...]]]
@@ -161,8 +161,8 @@ class ItemDetails:
         return None if value is None else self._text(value)
 
     def _text(self, value: str) -> str:
-        shown = clean(value[: self.cut])
-        return shown if len(value) <= self.cut else f"{shown} … [{len(value) - self.cut:,} more characters]"
+        excerpt = clean(value[: self.cut])
+        return excerpt if len(value) <= self.cut else f"{excerpt} … [{len(value) - self.cut:,} more characters]"
 
 
 def _pairs(verdicts: list[tuple[Any, ...]]) -> list[list[Any]]:
@@ -170,11 +170,11 @@ def _pairs(verdicts: list[tuple[Any, ...]]) -> list[list[Any]]:
     sides: dict[tuple[str, int], dict[str, str | None]] = {}
     for _, pair, draw, order, verdict, _ in verdicts:
         sides.setdefault((pair, draw), {})[order] = _side(verdict, order)
-    found = []
-    for (pair, _), said in sides.items():
-        first, second = said.get("ab"), said.get("ba")
-        found.append([pair, first, second, first is None or second is None or first == second])
-    return found
+    rows = []
+    for (pair, _), by_side in sides.items():
+        first, second = by_side.get("ab"), by_side.get("ba")
+        rows.append([pair, first, second, first is None or second is None or first == second])
+    return rows
 
 
 def _side(verdict: str | None, order: str) -> str | None:

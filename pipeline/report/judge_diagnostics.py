@@ -90,10 +90,10 @@ class ScoreDiagnostics:
 def _plain(values: dict[str, Any], source: object) -> dict[str, Any]:
     plain = {}
     for name, value in values.items():
-        found = getattr(source, name)
+        attribute = getattr(source, name)
         plain[name] = (
-            found.to_dict()
-            if isinstance(found, Estimate)
+            attribute.to_dict()
+            if isinstance(attribute, Estimate)
             else None
             if isinstance(value, float) and not math.isfinite(value)
             else value
@@ -121,19 +121,19 @@ def pair_diagnostics(
         pl.col("verdict_reason").is_null() | ~pl.col("verdict_reason").is_in(["missing_input", "not_asked"])
     )
     raters = asked.select("rater", chains.alias("chains")).unique().sort("rater", "chains", descending=[False, True])
-    found = []
+    rows = []
     for rater, of_chains in raters.collect().iter_rows():
         own = asked.filter((pl.col("rater") == rater) & (chains == of_chains)).select(*_KEY, "order", "verdict")
         frame, kind = own.collect(), "chains" if of_chains else "pairwise"
-        known = frame.filter(pl.col("verdict").is_not_null())
-        both, half = _swapped(known)
+        decided = frame.filter(pl.col("verdict").is_not_null())
+        both, half = _swapped(decided)
         entry = PairDiagnostics(
             rater=str(rater),
             kind=str(kind),
             verdicts=frame.height,
-            failed=1.0 - known.height / frame.height,
-            ties=_mean(known["verdict"] == "tie"),
-            position_effect=_position_effect(known),
+            failed=1.0 - decided.height / frame.height,
+            ties=_mean(decided["verdict"] == "tie"),
+            position_effect=_position_effect(decided),
             pairs=both.height,
             half=half,
             consistent=_over_items(both["consistent"].to_numpy(), both["item_id"]),
@@ -142,8 +142,8 @@ def pair_diagnostics(
         )
         if kind == "pairwise" and outcomes is not None and anchors is not None:
             entry = replace(entry, agreement=_pair_agreement(both, outcomes, anchors))
-        found.append(entry)
-    return tuple(found)
+        rows.append(entry)
+    return tuple(rows)
 
 
 def _mean(series: pl.Series) -> float:
@@ -165,19 +165,19 @@ def _codes(items: pl.Series) -> pl.Series:
     return items.rle_id() if items.is_sorted() else items.rank("dense")
 
 
-def _position_effect(known: pl.DataFrame) -> Estimate | None:
+def _position_effect(decided: pl.DataFrame) -> Estimate | None:
     """Wilson's interval of the mean of 1, ½, 0 for first, tie, second, carried to [−1, 1]."""
-    points = known.select(
+    points = decided.select(
         pl.when(pl.col("verdict") == "first").then(1.0).when(pl.col("verdict") == "second").then(0.0).otherwise(0.5)
     ).to_series()
-    share = _over_items(points.to_numpy(), known["item_id"])
+    share = _over_items(points.to_numpy(), decided["item_id"])
     if share is None:
         return None
     ends = {name: 2.0 * getattr(share, name) - 1.0 for name in ("value", "low", "high")}
     return replace(share, **ends, se=2.0 * share.se, method="position_effect")
 
 
-def _swapped(known: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def _swapped(decided: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Pairs with a verdict in both orders, and how many have one only.
 
     ``said`` is 1, −1 or 0 where both orders agree that the target's text (or w1) wins, loses or ties; else infinite.
@@ -189,15 +189,15 @@ def _swapped(known: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         .then(1.0)
         .otherwise(-1.0)
     )
-    sides = known.select(*_KEY, "order", side.alias("side"))
+    sides = decided.select(*_KEY, "order", side.alias("side"))
     orders = [sides.filter(pl.col("order") == order).drop("order") for order in ("ab", "ba")]
     if all(one.equals(other) for one, other in zip(*(part.select(_KEY) for part in orders), strict=True)):
         both = orders[0].with_columns(orders[1]["side"].alias("side_right"))
     else:
         both = orders[0].join(orders[1], on=_KEY, how="inner", maintain_order="left")
     same = pl.col("side") == pl.col("side_right")
-    said = pl.when(same).then(pl.col("side")).otherwise(math.inf)
-    both = both.with_columns(same.cast(pl.Float64).alias("consistent"), said.alias("said"))
+    choice = pl.when(same).then(pl.col("side")).otherwise(math.inf)
+    both = both.with_columns(same.cast(pl.Float64).alias("consistent"), choice.alias("said"))
     return both, sides.height - 2 * both.height
 
 
@@ -238,13 +238,13 @@ def score_diagnostics(
         & (pl.col("score_reason").is_null() | ~pl.col("score_reason").is_in(["missing_input", "not_asked"]))
     )
     key = ["item_id", "target"]
-    found = []
+    rows = []
     for (rater,), frame in sorted(pointwise.group_by(["rater"]), key=lambda entry: entry[0]):
-        known = frame.filter(pl.col("score").is_not_null()).sort("item_id", "target", "prompt")
-        graded = known.join(outcomes, on=key, how="inner", maintain_order="left")
+        scored = frame.filter(pl.col("score").is_not_null()).sort("item_id", "target", "prompt")
+        graded = scored.join(outcomes, on=key, how="inner", maintain_order="left")
         means = graded.group_by(key, maintain_order=True).agg(pl.col("score").mean(), pl.col("y").first())
         means = means.join(answers, on=key, how="left", maintain_order="left")
-        found.append(
+        rows.append(
             ScoreDiagnostics(
                 rater=str(rater),
                 scores=frame.height,
@@ -255,10 +255,10 @@ def score_diagnostics(
                 gold_correlation=_fisher(_correlation(means["score"], means["y"]), means.height),
                 verbosity=_verbosity(means),
                 self_preference=_self_preference(means, str(rater)),
-                drift=_drift(known, levels, asked_at or {}),
+                drift=_drift(scored, levels, asked_at or {}),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 def _agreement(graded: pl.DataFrame) -> Estimate | None:
@@ -315,12 +315,12 @@ def _self_preference(means: pl.DataFrame, rater: str) -> Estimate | None:
     return naive_mean((wide["rest"] - wide["rest_right"]).to_numpy(), interval="t")
 
 
-def _drift(known: pl.DataFrame, levels: pl.DataFrame | None, asked_at: Mapping[str, str]) -> Triple | None:
+def _drift(scored: pl.DataFrame, levels: pl.DataFrame | None, asked_at: Mapping[str, str]) -> Triple | None:
     """Time is its rank. Items are asked in their order, so both are taken less their mean at the profile's level."""
     if not asked_at:
         return None
     times = pl.DataFrame({"request_key": list(asked_at), "at": list(asked_at.values())})
-    timed = known.join(times, on="request_key", how="inner", maintain_order="left")
+    timed = scored.join(times, on="request_key", how="inner", maintain_order="left")
     if timed["at"].n_unique() < _LEAST:
         return None
     timed = timed.with_columns(pl.col("at").rank().alias("time"))

@@ -23,7 +23,7 @@ def clean(value: str) -> str:
     """Text as it can be shown and stored: hidden characters become visible escapes such as ``\\u202e``."""
     if value.isprintable():
         return value
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", value.replace("\r\n", "\n"))
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", value.replace("\r\n", "\n"))
 
 
 _PACKED = 4
@@ -60,14 +60,14 @@ def _full(value: float) -> str:
 
 
 def _cell(cell: Cell, first: bool, right: bool) -> str:
-    attributes, shown = "", cell
+    attributes, body = "", cell
     if isinstance(cell, Number):
-        attributes, shown = f' data-v="{_full(cell.value)}"', cell.shown
+        attributes, body = f' data-v="{_full(cell.value)}"', cell.shown
     elif isinstance(cell, Span):
-        attributes, shown = f' data-v="{_full(cell.low)}" data-w="{_full(cell.high)}"', cell.shown
+        attributes, body = f' data-v="{_full(cell.low)}" data-w="{_full(cell.high)}"', cell.shown
     if right:
         attributes += ' class="n"'
-    return f'<th scope="row"{attributes}>{text(shown)}</th>' if first else f"<td{attributes}>{text(shown)}</td>"
+    return f'<th scope="row"{attributes}>{text(body)}</th>' if first else f"<td{attributes}>{text(body)}</td>"
 
 
 def table(

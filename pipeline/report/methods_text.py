@@ -18,18 +18,18 @@ _INTERVALS = {
 def methods_paragraph(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Sentences ready for a methods section, in which every number is this run's own."""
     design = config.get("design") or {}
-    said = [_design(estimates, manifest, config)]
-    said += _naive(estimates)
-    said += _one_step(estimates, design)
-    said += _lace(estimates, manifest)
-    said += _decisions(estimates)
-    said += _best_of_n(estimates, config)
+    sentences = [_design(estimates, manifest, config)]
+    sentences += _naive(estimates)
+    sentences += _one_step(estimates, design)
+    sentences += _lace(estimates, manifest)
+    sentences += _decisions(estimates)
+    sentences += _best_of_n(estimates, config)
     if manifest.get("simulated"):
-        said.append(f"The replies of {_listed(tuple(manifest['simulated']))} are SIMULATED.")
+        sentences.append(f"The replies of {_listed(tuple(manifest['simulated']))} are SIMULATED.")
     versions = manifest.get("versions") or {}
-    said.append(f"All intervals have nominal coverage {_level(estimates):g}.")
-    said.append(f"Software: auxeval {versions.get('auxeval', '')}; made by `{manifest.get('command')}`.")
-    return " ".join(said)
+    sentences.append(f"All intervals have nominal coverage {_level(estimates):g}.")
+    sentences.append(f"Software: auxeval {versions.get('auxeval', '')}; made by `{manifest.get('command')}`.")
+    return " ".join(sentences)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -42,13 +42,13 @@ def _of(estimates: EstimateSet, method: str) -> list[tuple[str, Estimate | Profi
 
 def _told(estimates: EstimateSet, method: str, name: str) -> list[str]:
     """The different values of one diagnostic, as text."""
-    values = (found.diagnostics.get(name) for _, found in _of(estimates, method))
+    values = (estimate.diagnostics.get(name) for _, estimate in _of(estimates, method))
     flat = (entry for value in values for entry in (value if isinstance(value, list) else [value]))
     return list(dict.fromkeys(str(entry) for entry in flat if entry is not None))
 
 
 def _intervals(estimates: EstimateSet, method: str) -> str:
-    forms = (found.interval for _, found in _of(estimates, method))
+    forms = (estimate.interval for _, estimate in _of(estimates, method))
     flat = dict.fromkeys(form for entry in forms for form in ([entry] if isinstance(entry, str) else entry))
     kinds = [_INTERVALS.get(form, form) for form in flat]
     return f" (intervals: {_listed(kinds)})" if kinds else ""
@@ -56,12 +56,12 @@ def _intervals(estimates: EstimateSet, method: str) -> str:
 
 def _covered(estimates: EstimateSet, method: str) -> str:
     """What the intervals of a method are about."""
-    return _listed(tuple(dict.fromkeys(found.target for _, found in _of(estimates, method))))
+    return _listed(tuple(dict.fromkeys(estimate.target for _, estimate in _of(estimates, method))))
 
 
 def _design(estimates: EstimateSet, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     benchmark, design = manifest.get("benchmark") or {}, config.get("design") or {}
-    labels = sorted({found.n for _, found in _of(estimates, "naive") if isinstance(found, Estimate)})
+    labels = sorted({estimate.n for _, estimate in _of(estimates, "naive") if isinstance(estimate, Estimate)})
     counted = " or ".join(map(str, labels)) if labels else str(manifest.get("labeled"))
     drawn = (
         "the items that came with a gold answer"
@@ -90,7 +90,7 @@ def _naive(estimates: EstimateSet) -> Iterator[str]:
     repeated = _of(estimates, "repeated_decoding")
     if repeated:
         yield "Repeated decoding averages several answers to each labeled item; items are the units."
-        if any((found.diagnostics.get("components") or {}).get("item") is not None for _, found in repeated):
+        if any((estimate.diagnostics.get("components") or {}).get("item") is not None for _, estimate in repeated):
             yield "Its variance is split into that between items and that of the answers to one item (one-way ANOVA)."
 
 
@@ -98,8 +98,8 @@ def _one_step(estimates: EstimateSet, design: Mapping[str, Any]) -> Iterator[str
     if not _of(estimates, "one_step"):
         return
     rules, powers = _told(estimates, "one_step", "power_rule"), []
-    for _, found in _of(estimates, "one_step"):
-        power = found.diagnostics.get("power")
+    for _, estimate in _of(estimates, "one_step"):
+        power = estimate.diagnostics.get("power")
         powers += [f"{power:.2f}"] if isinstance(power, float) else []
     source = (
         "a penalised regression on features of the chains, cross-fitted"

@@ -63,23 +63,23 @@ def one_step_paragraph(
     Returns:
         Four sentences: information, variance, effective sample size, worth.
     """
-    facts = estimate.diagnostics
+    diagnostics = estimate.diagnostics
     parts = (
-        _information(target, facts, coupling),
-        _variance(facts, estimate.level),
-        _effective(facts, estimate.n),
+        _information(target, diagnostics, coupling),
+        _variance(diagnostics, estimate.level),
+        _effective(diagnostics, estimate.n),
         _worth(estimate, costs, pool, components),
     )
     return " ".join(parts)
 
 
-def _information(target: str, facts: Mapping[str, Any], coupling: str) -> str:
-    p = _number(facts.get("within_item_test_p"))
+def _information(target: str, diagnostics: Mapping[str, Any], coupling: str) -> str:
+    p = _number(diagnostics.get("within_item_test_p"))
     if p is None:
         return f"{target}: whether draw 0 carries information on its own answer cannot be tested, nothing varies."
-    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    p_text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     if p < SIGNIFICANT:
-        sentence = f"{target}: draw 0 carries information on its own answer beyond the item (test of λ = 0: {shown})"
+        sentence = f"{target}: draw 0 carries information on its own answer beyond the item (test of λ = 0: {p_text})"
         warning = (
             ", which separate stateless calls cannot; check how the calls were made" if coupling != "episode" else ""
         )
@@ -87,16 +87,16 @@ def _information(target: str, facts: Mapping[str, Any], coupling: str) -> str:
     why = ""
     if coupling == "independent":
         why = "; none can be expected from separate stateless calls, where the draws are independent of the answer"
-    return f"{target}: no information on the answer beyond the item was found (test of λ = 0: {shown}){why}."
+    return f"{target}: no information on the answer beyond the item was found (test of λ = 0: {p_text}){why}."
 
 
-def _variance(facts: Mapping[str, Any], level: float) -> str:
-    reduction = _number(facts.get("variance_reduction"))
-    power = _number(facts.get("power"))
-    used = f"with λ = {power:.2f} ({facts.get('power_rule', 'fixed')})" if power is not None else "as made"
+def _variance(diagnostics: Mapping[str, Any], level: float) -> str:
+    reduction = _number(diagnostics.get("variance_reduction"))
+    power = _number(diagnostics.get("power"))
+    used = f"with λ = {power:.2f} ({diagnostics.get('power_rule', 'fixed')})" if power is not None else "as made"
     if reduction is None:
         return f"The correction {used} has no measurable effect: the outcomes do not vary."
-    low, high = (_number(facts.get(f"variance_reduction_{end}")) for end in ("low", "high"))
+    low, high = (_number(diagnostics.get(f"variance_reduction_{end}")) for end in ("low", "high"))
     if reduction == 0.0:
         return f"The correction {used} leaves the variance as it is."
     change = (
@@ -110,8 +110,8 @@ def _variance(facts: Mapping[str, Any], level: float) -> str:
     return f"The correction {used} {change} ({span})."
 
 
-def _effective(facts: Mapping[str, Any], n: int) -> str:
-    effective = _number(facts.get("n_effective"))
+def _effective(diagnostics: Mapping[str, Any], n: int) -> str:
+    effective = _number(diagnostics.get("n_effective"))
     if effective is None:
         return f"The {n} labeled items are the whole pool, so its mean is known exactly."
     return f"The {n} labeled items count like {effective:.0f} of a plain mean."
@@ -184,12 +184,12 @@ def _repeats(estimate: Estimate, costs: OneStepCosts, components: VarianceCompon
     )
     if parts is None:
         return f"against repeated decoding, {budget}, it cannot be told from one answer per item"
-    shown = []
+    phrases = []
     for label, repeats in (("calls", by_calls), ("money", by_money)):
         if repeats is not None:
-            shown.append((label, math.sqrt(max(parts[0] + parts[1] / repeats, 0.0) / estimate.n)))
-    errors = " and ".join(f"{error:.4f} ({label})" for label, error in shown)
-    best = min(error for _, error in shown)
+            phrases.append((label, math.sqrt(max(parts[0] + parts[1] / repeats, 0.0) / estimate.n)))
+    errors = " and ".join(f"{error:.4f} ({label})" for label, error in phrases)
+    best = min(error for _, error in phrases)
     worth = "not worth it" if best < estimate.se else "worth it"
     return (
         f"{worth} against repeated decoding, {budget}, whose standard error would be {errors}"

@@ -38,8 +38,11 @@ def paper_tables(estimates: EstimateSet, axis: str = "profile") -> Iterator[Pape
             yield made
 
 
-def _numbers(found: Estimate) -> tuple[str, ...]:
-    return (*(number(v, percent=False, digits=2) for v in (found.value, found.se, found.low, found.high)), str(found.n))
+def _numbers(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        *(number(v, percent=False, digits=2) for v in (estimate.value, estimate.se, estimate.low, estimate.high)),
+        str(estimate.n),
+    )
 
 
 _ENDS = ("Estimate", "SE", "Low", "High")
@@ -47,10 +50,10 @@ _ENDS = ("Estimate", "SE", "Low", "High")
 
 def _means(estimates: EstimateSet) -> PaperTable:
     rows = tuple(
-        (target, method_label(method), *_numbers(found))
+        (target, method_label(method), *_numbers(estimate))
         for target, methods in estimates.items()
-        for method, found in methods.items()
-        if isinstance(found, Estimate)
+        for method, estimate in methods.items()
+        if isinstance(estimate, Estimate)
     )
     return PaperTable(
         " ".join(filter(None, ("Mean performance", about(estimates)))), ("Target", "Method", *_ENDS, "Labels"), rows, 2
@@ -59,10 +62,10 @@ def _means(estimates: EstimateSet) -> PaperTable:
 
 def _profiles(estimates: EstimateSet, axis: str) -> Iterator[PaperTable]:
     for target, methods in estimates.items():
-        found, band = methods.get("lace_profile"), methods.get("lace_profile_band")
-        if not isinstance(found, Profile):
+        profile, band = methods.get("lace_profile"), methods.get("lace_profile_band")
+        if not isinstance(profile, Profile):
             continue
-        columns = [found.value, found.se, found.low, found.high]
+        columns = [profile.value, profile.se, profile.low, profile.high]
         names = [axis, *_ENDS]
         if isinstance(band, Profile):
             columns += [band.low, band.high]
@@ -72,9 +75,9 @@ def _profiles(estimates: EstimateSet, axis: str) -> Iterator[PaperTable]:
                 str(at) if isinstance(at, str) else f"{float(at):.4g}",
                 *(number(float(column[k]), percent=False, digits=2) for column in columns),
             )
-            for k, at in enumerate(found.at)
+            for k, at in enumerate(profile.at)
         )
-        smoothed = ", smoothed" if found.smoothed else ""
+        smoothed = ", smoothed" if profile.smoothed else ""
         yield PaperTable(f"Profile of {target} (LACE{smoothed})", tuple(names), rows, 1)
 
 

@@ -50,18 +50,18 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """manifest.json."""
         try:
-            found: dict[str, Any] = json.loads(self._text("manifest.json"))
+            manifest: dict[str, Any] = json.loads(self._text("manifest.json"))
         except ValueError:
             raise DataError(
                 f"{self.path / 'manifest.json'}: damaged; start the run again with its config.yaml"
             ) from None
-        return found
+        return manifest
 
     @cached_property
     def config(self) -> dict[str, Any]:
         """config.yaml as plain values."""
-        found: dict[str, Any] = yaml.load(self._text("config.yaml"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        return found
+        config: dict[str, Any] = yaml.load(self._text("config.yaml"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return config
 
     def _text(self, name: str) -> str:
         try:
@@ -128,14 +128,14 @@ class RunFolder:
     def anchors(self) -> tuple[str, ...]:
         """The anchors, weakest first, that are no targets."""
         named = (self.config.get("roles") or {}).get("anchors") or {}
-        found = dict.fromkeys(model for model in named.values() if isinstance(model, str))
-        return tuple(model for model in found if model not in self.targets)
+        models = dict.fromkeys(model for model in named.values() if isinstance(model, str))
+        return tuple(model for model in models if model not in self.targets)
 
     @property
     def simulated(self) -> tuple[str, ...]:
         """The models whose replies are simulated."""
-        found = self.manifest.get("simulated") or ()
-        return tuple(found) if isinstance(found, list | tuple) else ()
+        entries = self.manifest.get("simulated") or ()
+        return tuple(entries) if isinstance(entries, list | tuple) else ()
 
     @property
     def benchmark(self) -> Mapping[str, Any]:

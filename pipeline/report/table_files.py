@@ -132,10 +132,10 @@ def html_text(estimates: EstimateSet, *, title: str, sentences: Sequence[str] = 
 
 def _html_warnings(estimates: EstimateSet) -> str:
     """What must be known before the numbers are read."""
-    said = [warning.message for warning in estimates.warnings]
-    said += [f"{entry.target}: {entry.method} is left out: {entry.reason}" for entry in estimates.left_out]
-    listed = "".join(f'<li class="warn">{escape(text)}</li>' for text in said)
-    return f"<ul>{listed}</ul>" if said else ""
+    messages = [warning.message for warning in estimates.warnings]
+    messages += [f"{entry.target}: {entry.method} is left out: {entry.reason}" for entry in estimates.left_out]
+    listed = "".join(f'<li class="warn">{escape(text)}</li>' for text in messages)
+    return f"<ul>{listed}</ul>" if messages else ""
 
 
 def _html_table(rows: Sequence[dict[str, Any]], place: str) -> str:

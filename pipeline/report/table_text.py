@@ -27,8 +27,8 @@ def worth_sentences(estimates: EstimateSet) -> tuple[str, ...]:
     for target, methods in estimates.items():
         prefix = "" if target == "all" else f"{target}: "
         mean = leading(methods)
-        said = _worth(mean) if mean is not None and mean.worth is not None and mean.verdict else ""
-        sentences += [f"{prefix}{said}"] if said else []
+        sentence = _worth(mean) if mean is not None and mean.worth is not None and mean.verdict else ""
+        sentences += [f"{prefix}{sentence}"] if sentence else []
         for method, profile in methods.items():
             if isinstance(profile, Profile) and leads(method) and any(profile.verdict):
                 counts = Counter(profile.verdict)
@@ -47,12 +47,12 @@ def _worth(mean: Estimate) -> str:
         return f"{few} {MIN_RANGE_LABELS} labels." if mean.n_items < MIN_RANGE_LABELS else ""
     gain = mean.worth / mean.n
     if low > mean.n and gain > _HELP:
-        said = "the signals help"
+        effect = "the signals help"
     elif mean.verdict == "hurt":
-        said = "the signals hurt"
+        effect = "the signals hurt"
     else:
-        said = "the signals may help" if gain > _HELP else "the signals add nothing that shows"
-    return f"{said}: {mean.n} labels are worth about {mean.worth:.0f}, {low:.0f} to {high:.0f}."
+        effect = "the signals may help" if gain > _HELP else "the signals add nothing that shows"
+    return f"{effect}: {mean.n} labels are worth about {mean.worth:.0f}, {low:.0f} to {high:.0f}."
 
 
 def print_table_estimates(console: Console, estimates: EstimateSet, *, title: str = "") -> None:

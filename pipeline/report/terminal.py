@@ -157,21 +157,21 @@ def _means(estimates: EstimateSet, title: str) -> TextTable:
     for position, (target, methods) in enumerate(estimates.items()):
         if position:
             table.section()
-        shown = target
+        name = target
         for method, estimate in methods.items():
             if not isinstance(estimate, Estimate):
                 continue
-            known = estimate.interval == "none"
+            exact = estimate.interval == "none"
             table.add(
-                shown,
+                name,
                 method_label(method),
                 number(estimate.value, percent=percent),
-                "" if known else number(estimate.se, percent=percent, digits=2 if percent else 1),
-                "" if known else span(estimate.low, estimate.high, percent=percent),
+                "" if exact else number(estimate.se, percent=percent, digits=2 if percent else 1),
+                "" if exact else span(estimate.low, estimate.high, percent=percent),
                 str(estimate.n),
-                "" if known else worth(estimate),
+                "" if exact else worth(estimate),
             )
-            shown = ""
+            name = ""
     return table
 
 
@@ -198,9 +198,9 @@ def _profile(title: str, profile: Profile) -> TextTable:
         ],
     )
     for position, at in enumerate(profile.at):
-        shown = str(at) if isinstance(at, str) else f"{float(at):.4g}"
+        point = str(at) if isinstance(at, str) else f"{float(at):.4g}"
         table.add(
-            shown,
+            point,
             number(profile.value[position], percent=percent),
             number(profile.se[position], percent=percent, digits=2 if percent else 1),
             span(profile.low[position], profile.high[position], percent=percent),

@@ -117,9 +117,9 @@ def _answers(directory: RunDirectory, config: RunConfig) -> list[dict[str, Any]]
 
 def _sheet_row(row: Mapping[str, Any], why: str) -> list[str]:
     end = (row["text"] or "")[-_END_CHARS:]
-    shown = [row["item_id"], row["model"], why, end, row["answer"] or "", row["gold"] or ""]
+    cells = [row["item_id"], row["model"], why, end, row["answer"] or "", row["gold"] or ""]
     phi = "" if row["phi"] is None else f"{row['phi']:g}"
-    return [row["request_key"], *(inert_text(str(text)) for text in shown), phi, "", ""]
+    return [row["request_key"], *(inert_text(str(text)) for text in cells), phi, "", ""]
 
 
 def import_audit(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet, int]:
@@ -136,22 +136,22 @@ def import_audit(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet, int
     config, manifest = directory.config(), Manifest(directory)
     before = stored_audit(directory.path)
     table = read_user_table(sheet, ["request_key", "why", "right", "correct_answer"])
-    known = {row["request_key"]: row for row in _answers(directory, config)}
+    answers = {row["request_key"]: row for row in _answers(directory, config)}
     corrections, sample = dict(before.corrections), dict(before.sample)
     grader, filled = run_grader(directory, config), 0
     items = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
     try:
         for place, cells in enumerate(table.frame.iter_rows(named=True), start=2):
-            said, answer = _cell(cells["right"]).casefold(), _cell(cells["correct_answer"])
-            if not said and not answer:
+            right, answer = _cell(cells["right"]).casefold(), _cell(cells["correct_answer"])
+            if not right and not answer:
                 continue
             key = _cell(cells["request_key"])
-            if key not in known:
+            if key not in answers:
                 raise DataError(f"{sheet}: row {place} has the request key {key[:16]!r}, which this run does not hold")
-            if said and said not in _YES | _NO:
-                raise DataError(f"{sheet}: row {place}: right is {said[:20]!r}; write yes or no, or leave it empty")
-            row, filled = known[key], filled + 1
-            phi = _corrected_phi(row, said, answer, grader, items[row["item_id"]], f"{sheet}: row {place}")
+            if right and right not in _YES | _NO:
+                raise DataError(f"{sheet}: row {place}: right is {right[:20]!r}; write yes or no, or leave it empty")
+            row, filled = answers[key], filled + 1
+            phi = _corrected_phi(row, right, answer, grader, items[row["item_id"]], f"{sheet}: row {place}")
             wrong = phi != row["phi"]
             if _cell(cells["why"]) == "sample":
                 sample[key] = wrong
@@ -174,7 +174,7 @@ def import_audit(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet, int
 
 
 def _corrected_phi(
-    row: Mapping[str, Any], said: str, answer: str, grader: Any, item: Mapping[str, Any], place: str
+    row: Mapping[str, Any], right: str, answer: str, grader: Any, item: Mapping[str, Any], place: str
 ) -> float:
     """φ as the person says it is."""
     if answer:
@@ -186,7 +186,7 @@ def _corrected_phi(
         return float(grade.phi)
     if row["phi"] is None:
         raise DataError(f"{place}: this answer has no φ; write what it answers in correct_answer")
-    if said in _YES:
+    if right in _YES:
         return float(row["phi"])
     if row["phi"] not in (0.0, 1.0):
         raise DataError(f"{place}: right is no; write what the reply answers in correct_answer")

@@ -47,8 +47,8 @@ def best_of_n_estimates(
         for n in settings.n:
             for j in settings.j:
                 estimates += policy_values(target, matrices, n, j)
-        for found in best_of_n_warnings(list(matrices.matrices), max(settings.n), max(settings.j)):
-            warnings.append(Warned(f"best_of_n_{found.code}", f"{target}: {found.message}"))
+        for warning in best_of_n_warnings(list(matrices.matrices), max(settings.n), max(settings.j)):
+            warnings.append(Warned(f"best_of_n_{warning.code}", f"{target}: {warning.message}"))
         curves[target] = _curve(matrices, max(settings.j))
     return tuple(estimates), {"best_of_n_curves": curves}, warnings
 
@@ -61,8 +61,8 @@ def _matrices(tables: RunTables, target: str, *, min_scores: int, min_candidates
     long = scores.join(gold, on=["item_id", "candidate"], how="left").select(
         pl.col("item_id").alias("prompt"), "candidate", "draw", "score", "gold"
     )
-    known = bool(long.height) and long["gold"].is_not_null().any()
-    return score_matrices(long, gold="gold" if known else None, min_scores=min_scores, min_candidates=min_candidates)
+    has_gold = bool(long.height) and long["gold"].is_not_null().any()
+    return score_matrices(long, gold="gold" if has_gold else None, min_scores=min_scores, min_candidates=min_candidates)
 
 
 def _curve(matrices: ScoreMatrices, j: int) -> list[dict[str, Any]]:

@@ -240,6 +240,6 @@ def _with_truth(config: RunConfig, tables: RunTables, frame: pl.DataFrame) -> tu
         return frame, None
     answers = tables.responses.filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
     outcome = counted_phi(config.missing_reply).alias("outcome")
-    known = answers.select("item_id", pl.col("model").alias("target"), outcome)
-    joined = frame.join(known, on=["item_id", "target"], how="left", maintain_order="left")
+    truths = answers.select("item_id", pl.col("model").alias("target"), outcome)
+    joined = frame.join(truths, on=["item_id", "target"], how="left", maintain_order="left")
     return joined, "outcome" if joined["outcome"].is_not_null().any() else None

@@ -32,8 +32,8 @@ def asked_prompts(prompts: PromptSet, config: RunConfig) -> AskedPrompts:
 
 
 def _named(prompts: PromptSet) -> Iterator[tuple[str, Prompt]]:
-    for stage, found in prompts.stages.items():
-        for k, prompt in enumerate(found):
+    for stage, templates in prompts.stages.items():
+        for k, prompt in enumerate(templates):
             yield (f"{stage}_{k + 1}" if stage == "pointwise" else stage), prompt
 
 
@@ -48,5 +48,5 @@ def _pattern(prompt: Prompt, config: RunConfig, choices: bool) -> str:
     return _NONCE.sub(r"<<<\1 …>>>", rendered)
 
 
-def _phrase(said: Mapping[str, str | None]) -> str | None:
-    return chains_phrase(cast(Mapping[Order, Verdict | None], said)) if said else None
+def _phrase(texts: Mapping[str, str | None]) -> str | None:
+    return chains_phrase(cast(Mapping[Order, Verdict | None], texts)) if texts else None

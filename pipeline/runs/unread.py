@@ -40,8 +40,8 @@ def unread_answers(config: RunConfig, tables: RunTables) -> dict[str, Unread]:
 
 def _bounds(config: RunConfig, labeled: pl.DataFrame) -> tuple[float | None, float | None]:
     """The plain mean over labeled items with the unread as wrong and as right; None where φ is no 0 or 1."""
-    known = labeled["phi"].drop_nulls()
-    if not labeled.height or not known.is_in([0.0, 1.0]).all() or not known.len():
+    outcomes = labeled["phi"].drop_nulls()
+    if not labeled.height or not outcomes.is_in([0.0, 1.0]).all() or not outcomes.len():
         return None, None
     if config.missing_reply == "exclude":
         labeled = labeled.filter(pl.col("phi").is_not_null())

@@ -124,10 +124,10 @@ def _made(
 def _answers(responses: pl.DataFrame, items: Sequence[str]) -> dict[tuple[str, str], tuple[list[str | None], ...]]:
     """(model, stage) → its final answers, one list (M,) per draw."""
     row = {item: place for place, item in enumerate(items)}
-    found: dict[tuple[str, str], dict[int, list[str | None]]] = {}
+    answers: dict[tuple[str, str], dict[int, list[str | None]]] = {}
     kept = responses.filter(pl.col("stage").is_in(["answer", "anchor", "auxiliary"])).sort("model", "stage", "draw")
     for item, model, stage, draw, answer in kept.select("item_id", "model", "stage", "draw", "answer").iter_rows():
         if item in row:
-            draws = found.setdefault((model, stage), {})
+            draws = answers.setdefault((model, stage), {})
             draws.setdefault(draw, [None] * len(items))[row[item]] = answer
-    return {key: tuple(draws[draw] for draw in sorted(draws)) for key, draws in found.items()}
+    return {key: tuple(draws[draw] for draw in sorted(draws)) for key, draws in answers.items()}

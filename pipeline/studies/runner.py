@@ -157,9 +157,9 @@ def _dask_backend(address: str, function: Callable[..., Any]) -> Iterator[None]:
     from pipeline.dask_client import scheduler_client
 
     with scheduler_client(address) as client:
-        found = client.run(callable, function, on_error="return")
-        wrong = {str(answer) for answer in found.values() if answer is not True}
-        if wrong or not found:
+        answers = client.run(callable, function, on_error="return")
+        wrong = {str(answer) for answer in answers.values() if answer is not True}
+        if wrong or not answers:
             problem = f"cannot run the study ({min(wrong)})" if wrong else "are none"
             raise InputError(
                 f"the Dask workers at {address} {problem}; start dask worker where the same auxeval is installed"

@@ -95,8 +95,8 @@ def _cheap(item: ItemDraws) -> FloatArray:
     draws = zip(item.first, item.second, item.preference, item.first_answers, item.second_answers, strict=True)
     for first, second, preference, answer1, answer2 in draws:
         long1, long2 = np.log1p(len(first)), np.log1p(len(second))
-        known = [answer for answer in (answer1, answer2) if answer is not None]
-        agree = 0.5 if len(known) < 2 else float(known[0].strip() == known[1].strip())
+        answers = [answer for answer in (answer1, answer2) if answer is not None]
+        agree = 0.5 if len(answers) < 2 else float(answers[0].strip() == answers[1].strip())
         rows.append(
             (
                 np.log1p(len(item.question)),
@@ -104,7 +104,7 @@ def _cheap(item: ItemDraws) -> FloatArray:
                 0.5 * (long1 + long2),
                 long1 - long2,
                 agree,
-                2.0 - len(known),
+                2.0 - len(answers),
                 preference,
                 abs(2.0 * preference - 1.0),
             )

@@ -45,15 +45,15 @@ def item_draws(
 
 def _chains(responses: pl.DataFrame, auxiliary: tuple[str, str]) -> dict[tuple[str, int, int], Chain]:
     """(item, draw, side) to (text, answer)."""
-    found = {}
+    chains = {}
     rows = responses.filter(pl.col("stage") == "auxiliary")
     for item, model, number, text, reasoning, answer in rows.select(
         "item_id", "model", "draw", "text", "reasoning", "answer"
     ).iter_rows():
         draw, side = divmod(number, 2)
         if auxiliary[side] == model:
-            found[item, draw, side] = (text or reasoning or "", answer)
-    return found
+            chains[item, draw, side] = (text or reasoning or "", answer)
+    return chains
 
 
 def _verdicts(preferences: pl.DataFrame, target: str) -> dict[tuple[str, int], float]:

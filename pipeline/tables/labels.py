@@ -106,14 +106,14 @@ def write_label_sheet(
     """
     if sheet.exists():
         raise InputError(f"{sheet} exists and may hold labels; choose another name or remove it")
-    said = instructions or _INSTRUCTIONS[design.gold]
+    heading = instructions or _INSTRUCTIONS[design.gold]
     try:
         sheet.parent.mkdir(parents=True, exist_ok=True)
         with sheet.open("w", encoding="utf-8-sig", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["id", "question", "answer", "gold", "instructions"])
             for row in rows:
-                writer.writerow([inert_text(row.id), inert_text(row.question), inert_text(row.answer), "", said])
+                writer.writerow([inert_text(row.id), inert_text(row.question), inert_text(row.answer), "", heading])
         design_path(sheet).write_text(design.to_json(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{sheet} cannot be written: {error.strerror or error}") from error
@@ -197,9 +197,9 @@ def _has_gold(sheet: Path) -> bool:
     return True
 
 
-def _known_ids(sheet: Path, found: NDArray[np.str_], drawn: Sequence[str], place: Any) -> tuple[list[str], int]:
+def _known_ids(sheet: Path, given_ids: NDArray[np.str_], drawn: Sequence[str], place: Any) -> tuple[list[str], int]:
     """Ids as they were written; what spreadsheets do to them (leading zeros, apostrophes, 1E+05) is undone."""
-    known = set(drawn)
+    drawn_ids = set(drawn)
     by_number: dict[float, list[str]] = {}
     for item in drawn:
         value = _number(item)
@@ -208,9 +208,9 @@ def _known_ids(sheet: Path, found: NDArray[np.str_], drawn: Sequence[str], place
     ids: list[str] = []
     unknown: list[int] = []
     mended = 0
-    for row, cell in enumerate(found):
+    for row, cell in enumerate(given_ids):
         text = str(cell)
-        match: str | None = next((form for form in (text, text.removeprefix("'")) if form in known), None)
+        match: str | None = next((form for form in (text, text.removeprefix("'")) if form in drawn_ids), None)
         number = _number(text) if match is None else None
         candidates = by_number.get(number, []) if number is not None else []
         if len(candidates) == 1:

@@ -63,14 +63,14 @@ class ParquetPool:
         import polars as pl
 
         columns = [*self.signals, *([] if self.profile is None else [self.profile]), self.gold]
-        found = []
+        parts = []
         for file, start, frame in self._batches(columns):
-            known = frame.filter(pl.col(self.gold).is_not_null())
-            if len(known):
-                found.append(_numbers(known, columns, file, start))
-        if not found:
+            filled = frame.filter(pl.col(self.gold).is_not_null())
+            if len(filled):
+                parts.append(_numbers(filled, columns, file, start))
+        if not parts:
             raise InputError(f"{self.files[0]}: no row has a value in the gold column {self.gold!r}")
-        values = np.concatenate(found)
+        values = np.concatenate(parts)
         profile = np.zeros(len(values)) if self.profile is None else values[:, -2]
         return profile, values[:, -1], values[:, : len(self.signals)]
 

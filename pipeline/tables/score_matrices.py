@@ -180,11 +180,11 @@ def _draw_order(column: pl.Series, name: str) -> pl.Series:
 
 def _per_candidate(long: pl.DataFrame, gold: str | None) -> pl.DataFrame:
     """One row per candidate: how many scores it has, and its gold value."""
-    facts = [pl.col(_SCORE).is_not_null().sum().cast(pl.Int64).alias("filled"), pl.len().cast(pl.Int64).alias("rows")]
+    counts = [pl.col(_SCORE).is_not_null().sum().cast(pl.Int64).alias("filled"), pl.len().cast(pl.Int64).alias("rows")]
     if gold is not None:
         values = pl.col(_GOLD).drop_nulls()
-        facts += [values.first().alias(_GOLD), values.n_unique().alias("golds")]
-    grouped = long.group_by(_PROMPT, _CANDIDATE, maintain_order=True).agg(facts)
+        counts += [values.first().alias(_GOLD), values.n_unique().alias("golds")]
+    grouped = long.group_by(_PROMPT, _CANDIDATE, maintain_order=True).agg(counts)
     if gold is not None and (several := grouped.filter(pl.col("golds") > 1)).height:
         first = several.row(0, named=True)
         raise DataError(

@@ -93,16 +93,16 @@ def checked_signals(
 
 
 def _problem(values: FloatArray, y: FloatArray, labeled: NDArray[np.bool_]) -> tuple[str, str] | None:
-    known = np.isfinite(values)
-    if not known.any():
+    finite = np.isfinite(values)
+    if not finite.any():
         return "empty_signal", "is empty in every row"
-    if np.ptp(values[known]) == 0.0 and known.all():
-        return "constant_signal", f"is constant ({values[known][0]:g}), so it says nothing"
-    outside = known & ~labeled
+    if np.ptp(values[finite]) == 0.0 and finite.all():
+        return "constant_signal", f"is constant ({values[finite][0]:g}), so it says nothing"
+    outside = finite & ~labeled
     if not labeled.all() and not outside.any():
         return "leaking_signal", "is known on labeled rows only, so it cannot help the others"
-    if np.ptp(values[known]) == 0.0:
-        return "constant_signal", f"is constant ({values[known][0]:g}) where it is known"
+    if np.ptp(values[finite]) == 0.0:
+        return "constant_signal", f"is constant ({values[finite][0]:g}) where it is known"
     if _equals_gold(values, y, labeled) and not labeled.all():
         if np.ptp(values[outside]) == 0.0:
             return (
@@ -128,8 +128,8 @@ def _copy_of(signals: FloatArray, kept: list[int], column: int, names: Sequence[
         other = signals[:, earlier]
         if not np.array_equal(np.isnan(values), np.isnan(other)):
             continue
-        known = np.isfinite(values)
-        a, b = values[known] - values[known].mean(), other[known] - other[known].mean()
+        finite = np.isfinite(values)
+        a, b = values[finite] - values[finite].mean(), other[finite] - other[finite].mean()
         scale = float(np.sqrt((a @ a) * (b @ b)))
         if scale > 0.0 and abs(abs(float(a @ b)) / scale - 1.0) < 1e-12:
             return "duplicated_signal", f"is a copy of {names[earlier]!r} (up to shift and scale)"
@@ -145,7 +145,7 @@ def merged_notices(notices: Sequence[Notice]) -> tuple[Notice, ...]:
             names.append(notice.target)
     merged = []
     for (code, message), names in targets.items():
-        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-        prefix = f"{shown}: " if names and names != [ALL] else ""
+        examples = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        prefix = f"{examples}: " if names and names != [ALL] else ""
         merged.append(Notice(code, prefix + message))
     return tuple(merged)

@@ -150,8 +150,8 @@ def assemble_signals(
     for name in signals:
         if name not in frame.columns:
             frame = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
-    known = pl.lit(True) if cast.rated else pl.col("gold").is_not_null()
-    labeled = pl.col("labeled") & known & pl.col("phi").is_not_null()
+    has_gold = pl.lit(True) if cast.rated else pl.col("gold").is_not_null()
+    labeled = pl.col("labeled") & has_gold & pl.col("phi").is_not_null()
     frame = frame.with_columns(labeled.alias("labeled")).with_columns(
         pl.when(pl.col("labeled")).then(pl.col("phi")).otherwise(None).alias("y")
     )

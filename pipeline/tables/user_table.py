@@ -99,8 +99,8 @@ def read_user_table(path: str | Path | TableSource, columns: Sequence[str]) -> U
 
 
 def _listing(names: Sequence[str], limit: int = 12) -> str:
-    shown = ", ".join(names[:limit])
-    return shown if len(names) <= limit else f"{shown}, … ({len(names)} columns)"
+    listed = ", ".join(names[:limit])
+    return listed if len(names) <= limit else f"{listed}, … ({len(names)} columns)"
 
 
 def _missing_column(source: TableSource, name: str, names: Sequence[str]) -> DataError:

@@ -61,5 +61,5 @@ def document_schema(command: str) -> dict[str, Any]:
     Raises:
         KeyError: no such command.
     """
-    found = TypeAdapter(DOCUMENTS[command]).json_schema(schema_generator=_Schema)
-    return {"$schema": GenerateJsonSchema.schema_dialect, **found, "title": f"auxeval {command} --json"}
+    schema = TypeAdapter(DOCUMENTS[command]).json_schema(schema_generator=_Schema)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"auxeval {command} --json"}

@@ -62,10 +62,10 @@ def best_of_n_warnings(
             raise ValueError(f"scores[{position}] must be finite with shape (M, K), got shape {matrix.shape}")
     if not matrices:
         return ()
-    found = [_too_few(matrices, j), *_repeats(matrices), _few_levels(matrices), _drift(matrices)]
+    warnings = [_too_few(matrices, j), *_repeats(matrices), _few_levels(matrices), _drift(matrices)]
     if n is not None:
-        found.append(_dependence(matrices, n, j))
-    return tuple(warning for warning in found if warning is not None)
+        warnings.append(_dependence(matrices, n, j))
+    return tuple(warning for warning in warnings if warning is not None)
 
 
 def drift_test(scores: Sequence[ArrayLike]) -> tuple[float, float]:

@@ -50,5 +50,5 @@ def fit_standardized(
     spread = x.std(axis=0)
     spread = np.where(spread > 1e-13 * np.abs(x).max(axis=0, initial=0.0), spread, 1.0)
     scaled = None if weights is None else weights / weights.mean()
-    found = fit_logistic((x - centre) / spread, y, C, weights=scaled)[0]
-    return LogisticPredictor(centre, found[1:] / spread, float(found[0]))
+    coefficients = fit_logistic((x - centre) / spread, y, C, weights=scaled)[0]
+    return LogisticPredictor(centre, coefficients[1:] / spread, float(coefficients[0]))

@@ -223,12 +223,12 @@ def comparator_profile(
     common: dict[str, Any] = {
         "labeled": labeled, "at": at, "locality": locality, "inclusion_probabilities": inclusion_probabilities,
     }  # fmt: skip
-    shown: dict[str, Any] = {"target": target, "interval": interval, "level": level, "clusters": clusters}
+    interval_options: dict[str, Any] = {"target": target, "interval": interval, "level": level, "clusters": clusters}
     from pipeline.estimators.lace.profile import lace_profile
 
     if method in ("lace", "lace_oracle"):
         options: dict[str, Any] = {"coefficients": coefficients, "coefficient_locality": coefficient_locality}
-        return replace(lace_profile(z, y, used, ridge=ridge, **options, **common, **shown), method=method)
+        return replace(lace_profile(z, y, used, ridge=ridge, **options, **common, **interval_options), method=method)
     problem = build_comparison(
         z,
         y,
@@ -248,7 +248,7 @@ def comparator_profile(
     if control is not None:
         columns, beta = control
         scale = scale_of(columns)[1]  # lace_profile wants unit scale, and the product of the two is what counts
-        profile = lace_profile(z, y, columns, coefficients=beta * scale, standardize=True, **common, **shown)
+        profile = lace_profile(z, y, columns, coefficients=beta * scale, standardize=True, **common, **interval_options)
         return replace(profile, beta=beta, method=method)
     value = comparator_value(method, problem, strata=strata, tikhonov=tikhonov)
     return _without_interval(method, problem, value, target, level)

@@ -145,7 +145,7 @@ def all_gaps(
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     means: dict[str, _Mean] = {}
-    found = []
+    gaps = []
     for first, second in itertools.combinations(checked, 2) if pairs is None else pairs:
         a, b = checked[first], checked[second]
         rows_a, rows_b = _shared(a.items, b.items)
@@ -156,8 +156,8 @@ def all_gaps(
                 if name not in means:
                     means[name] = _own_mean(checked[name], name, target, adapt)
             fitted = _difference(a, b, means[first], means[second], rows_a, rows_b, target)
-        found.append((first, second, fitted))
-    return found
+        gaps.append((first, second, fitted))
+    return gaps
 
 
 def _shared(a: NDArray[Any], b: NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -225,14 +225,14 @@ def _difference(
     rows = len(a.items) + len(b.items) - len(rows_a)
     n = int(a.labeled.sum()) + int(b.labeled.sum()) - shared
     kept = variance / total if total else 1.0
-    facts = {
+    diagnostics = {
         "n_pool": rows, "df": df, "interval": "t", "target": target, "covers": f"{target} mean",
         "naive": fit_a.naive - fit_b.naive, "shared_labels": shared, "labels_a": int(a.labeled.sum()),
         "labels_b": int(b.labeled.sum()), "rule": "difference of means",
     }  # fmt: skip
     return FittedGap(
-        fit_a.value - fit_b.value, variance, df, influence, units, n, rows, facts, target, fit_a.naive - fit_b.naive,
-        math.sqrt(plain * kept), mean_a.spread.outcome + mean_b.spread.outcome, 1.0, "",
+        fit_a.value - fit_b.value, variance, df, influence, units, n, rows, diagnostics, target,
+        fit_a.naive - fit_b.naive, math.sqrt(plain * kept), mean_a.spread.outcome + mean_b.spread.outcome, 1.0, "",
     )  # fmt: skip
 
 

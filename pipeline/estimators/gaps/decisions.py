@@ -122,18 +122,18 @@ def fit_gap(
     spread = spread_of(fit, y, target)
     named = clusters if clusters is not None else np.arange(rows) if items is None else items
     sampled = float(draw.shares @ draw.unsampled) if target == "pool" else 1.0
-    facts = {
+    diagnostics = {
         "n_pool": rows, "df": spread.df, "n_effective": draw.n_effective, "interval": "t",
         "target": target, "covers": f"{target} mean", "naive": fit.naive, "r2": fit.r2,
         "verdict": fit.verdict, **fit.facts,
     }  # fmt: skip
     if draw.clusters is not None:
-        facts["n_clusters"] = int(draw.clusters.max()) + 1
+        diagnostics["n_clusters"] = int(draw.clusters.max()) + 1
     influence = draw.deviations(fit.influence)
     floor = _least(y, fit, influence) * sampled
     return FittedGap(
-        fit.value, max(spread.variance, floor), spread.df, influence, np.asarray(named)[mask], n, rows, facts, target,
-        fit.naive, math.sqrt(max(spread.plain, floor)), spread.outcome, spread.design_effect, fit.verdict,
+        fit.value, max(spread.variance, floor), spread.df, influence, np.asarray(named)[mask], n, rows, diagnostics,
+        target, fit.naive, math.sqrt(max(spread.plain, floor)), spread.outcome, spread.design_effect, fit.verdict,
         spread.log_ratio,
     )  # fmt: skip
 

@@ -77,10 +77,10 @@ def residual_deviations(residuals: Sequence[FloatArray], strata: IntArray, shrin
     count = int(strata.max()) + 1
     total = np.zeros(count)
     for residual in residuals:
-        known = np.isfinite(residual)
-        squares = residual[known] ** 2
-        number = np.bincount(strata[known], minlength=count)
-        sums = np.bincount(strata[known], weights=squares, minlength=count)
+        finite = np.isfinite(residual)
+        squares = residual[finite] ** 2
+        number = np.bincount(strata[finite], minlength=count)
+        sums = np.bincount(strata[finite], weights=squares, minlength=count)
         total += (sums + shrinkage * float(squares.mean())) / (number + shrinkage)
     return np.sqrt(total / len(residuals))
 

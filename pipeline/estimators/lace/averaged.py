@@ -41,12 +41,12 @@ def averaged_fit(
     r2 = max(0.0, 1.0 - float(shares @ fit.error**2) / naive_part) if naive_part > 0.0 else 0.0
     naive_influence = shares * fit.naive_error
     ratio = total / float(naive_influence @ naive_influence) if naive_part > 0.0 else 1.0
-    said = "help" if ratio < 0.95 else "neutral"
+    verdict = "help" if ratio < 0.95 else "neutral"
     if ratio > 1.05 and _hurts(draw, fit.linear * fit.error, naive_influence):
-        said = "hurt"
+        verdict = "hurt"
     return ScalarFit(
         value, fit.naive, fit.linear * fit.error, naive_influence, 2.0 / count, shares, draw, 1.0 / len(mask),
-        df, r2, said, {"rule": fit.rule},
+        df, r2, verdict, {"rule": fit.rule},
     )  # fmt: skip
 
 

@@ -72,11 +72,11 @@ def lace_profile_band(
     assert fitted.influence is not None
     inner, critical = pointwise_level(fitted.influence, level, generator, draws)
     profile = fitted.profile(target, interval, inner)
-    facts: dict[str, Any] = {
+    diagnostics: dict[str, Any] = {
         **profile.diagnostics, "simultaneous": True, "pointwise_level": inner, "critical_value": critical,
         "bootstrap_draws": draws,
     }  # fmt: skip
-    return replace(profile, level=level, diagnostics=facts)
+    return replace(profile, level=level, diagnostics=diagnostics)
 
 
 def pointwise_level(

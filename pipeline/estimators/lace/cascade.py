@@ -96,15 +96,15 @@ def lace_cascade(
     if rated.all():
         drift = np.zeros_like(drift)
     summary, beta0, gain = _two_stages(axis, first, zero, middle, pool, drift, penalty)
-    said = verdicts(summary.raw_r2, summary.r2, summary.n_effective, both.shape[1])
-    facts = {
+    verdict = verdicts(summary.raw_r2, summary.r2, summary.n_effective, both.shape[1])
+    diagnostics = {
         "ridge": penalty, "standardized": standardize, "n_rated": int(rated.sum()), "beta0": beta0,
         "locality": axis.names, "label_draw_p": problem.draw_p,
         "variance": "(1 - n/|A|) stage-1 residuals + (1 - |A|/M) stage-0 residuals",
     }  # fmt: skip
     whole = replace(zero, signals=np.empty((len(zero.y), 0)))
     fitted = FittedProfile(
-        axis.at, summary, whole, is_binary(zero.y), pool.square, summary.df, said, "lace_cascade", facts
+        axis.at, summary, whole, is_binary(zero.y), pool.square, summary.df, verdict, "lace_cascade", diagnostics
     )
     return replace(fitted.profile(target, interval, level), gain=gain)
 

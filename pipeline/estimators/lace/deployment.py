@@ -151,11 +151,11 @@ def _influence_fit(
     raw = np.array([1.0 - float(weights @ residual**2) / total if total > 0.0 else 0.0])
     count = np.array([1.0 / float(weights @ weights)])
     r2 = adjusted_r2(raw, count, signals.shape[1])
-    facts = {"ridge": ridge, "beta": beta, "standardized": standardize}
+    diagnostics = {"ridge": ridge, "beta": beta, "standardized": standardize}
     return ScalarFit(
         naive - float(gap @ beta), naive, linear * residual / np.sqrt(1.0 - leverage), weights * (y - naive), 0.0,
         weights, draw, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)),
-        float(r2[0]), verdicts(raw, r2, count, signals.shape[1])[0], facts,
+        float(r2[0]), verdicts(raw, r2, count, signals.shape[1])[0], diagnostics,
     )  # fmt: skip
 
 
@@ -223,9 +223,9 @@ def _averaged_fit(
     r2 = max(0.0, 1.0 - float(weights @ error**2) / before) if before > 0.0 else 0.0
     noise = float(plain @ plain)
     ratio = float(((linear * error) ** 2).sum()) / noise if noise > 0.0 else 1.0
-    said = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
+    verdict = "help" if ratio < 0.95 else "hurt" if ratio > 1.05 else "neutral"
     return ScalarFit(
         naive if mask.all() else float(fit.value[0]), naive, linear * error, plain, float(weights @ weights), weights,
-        draw, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)), r2, said,
+        draw, float(pool_weights @ pool_weights), degrees_of(linear**2 / (1.0 - leverage)), r2, verdict,
         {"rule": heaviest(left_out.labels, fit.weight[:, 0]), "standardized": True, "learner": learner},
     )  # fmt: skip

@@ -105,8 +105,8 @@ def unless_all_agree(profile: Profile, first: FloatArray, second: FloatArray, po
     half = t_quantile(profile.df, profile.level) * np.sqrt(sampled) / (profile.n_effective + 2.0)
     low, high = np.maximum(profile.value - half, -1.0), np.minimum(profile.value + half, 1.0)
     kinds = ["agresti-min" if kind == "t" else kind for kind in profile.interval]
-    facts = {**profile.diagnostics, "interval": kinds}
-    return replace(profile, low=low, high=high, interval=tuple(kinds), diagnostics=facts)
+    diagnostics = {**profile.diagnostics, "interval": kinds}
+    return replace(profile, low=low, high=high, interval=tuple(kinds), diagnostics=diagnostics)
 
 
 def gap_signals(signals_a: ArrayLike, signals_b: ArrayLike, pairwise: ArrayLike | None) -> FloatArray:

@@ -104,20 +104,20 @@ def _each_pair(
     for a, b in pairs:
         columns = np.r_[a * count : (a + 1) * count, b * count : (b + 1) * count]
         difference = y[:, a] - y[:, b]
-        known = np.isfinite(difference)
-        own = flat[np.ix_(known, columns)] @ to_pair
+        finite = np.isfinite(difference)
+        own = flat[np.ix_(finite, columns)] @ to_pair
         gram = to_pair.T @ joint.gram[:, columns[:, None], columns] @ to_pair
         moments = replace(joint, mean=joint.mean[:, columns] @ to_pair, gram=gram)
-        sample = LabeledSample(axis.z[known], difference[known], own, None, len(y))
+        sample = LabeledSample(axis.z[finite], difference[finite], own, None, len(y))
         summary, _ = fit_all_points(axis, axis, sample, moments, gram, ridge, None)
-        said = verdicts(summary.raw_r2, summary.r2, summary.n_effective, own.shape[1])
-        facts: dict[str, Any] = {
+        verdict = verdicts(summary.raw_r2, summary.r2, summary.n_effective, own.shape[1])
+        diagnostics: dict[str, Any] = {
             "ridge": ridge, "standardized": standardize, "locality": axis.names, "contrast": "a - b",
         }  # fmt: skip
-        fitted = FittedProfile(axis.at, summary, sample, False, joint.square, summary.df, said, "lace", facts)
+        fitted = FittedProfile(axis.at, summary, sample, False, joint.square, summary.df, verdict, "lace", diagnostics)
         profile = fitted.profile(target, interval, level)
         if interval == "auto":
-            profile = unless_all_agree(profile, y[known, a], y[known, b], len(y))
+            profile = unless_all_agree(profile, y[finite, a], y[finite, b], len(y))
         yield (a, b), profile
 
 

@@ -133,9 +133,9 @@ def verdicts(raw: FloatArray, adjusted: FloatArray, n_effective: FloatArray, sig
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.where(n_effective > 2.0, signals / np.maximum(n_effective - 2.0, 1e-300), np.inf)
-    said = np.where(raw < needed, "hurt", np.where(adjusted > needed, "help", "neutral"))
-    said = np.where(n_effective > 0.0, said, "none")
-    return [str(word) for word in said] if signals else ["neutral"] * len(said)
+    verdict = np.where(raw < needed, "hurt", np.where(adjusted > needed, "help", "neutral"))
+    verdict = np.where(n_effective > 0.0, verdict, "none")
+    return [str(word) for word in verdict] if signals else ["neutral"] * len(verdict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +170,7 @@ class FittedProfile:
         low, high, kinds = point_intervals(summary, variance, self.df, sample, self.binary, target, interval, level)
         unlabeled = 1.0 - len(sample.y) / sample.rows
         gain = 1.0 / (1.0 - unlabeled * np.minimum(summary.r2, 1.0 - 1e-12))
-        facts = {
+        diagnostics = {
             "n_labeled": len(sample.y),
             "n_pool": sample.rows,
             "covers": "pool profile" if target == "pool" else "kernel-smoothed population profile",
@@ -182,9 +182,10 @@ class FittedProfile:
         }
         return Profile(
             self.at, summary.value, np.sqrt(variance), low, high, summary.n_effective, self.df, variance,
-            summary.r2, gain, summary.beta, self.method, target, level, facts, smoothed=self.smoothed,
+            summary.r2, gain, summary.beta, self.method, target, level, diagnostics, smoothed=self.smoothed,
             worth=self._worth(variance, target), n=len(sample.y), pool_size=sample.rows, interval=tuple(kinds),
-            verdict=tuple(self.said), reason=tuple(facts["reason"]), localities=self.localities, binary=self.binary,
+            verdict=tuple(self.said), reason=tuple(diagnostics["reason"]), localities=self.localities,
+            binary=self.binary,
         )  # fmt: skip
 
     @property
@@ -237,8 +238,8 @@ def point_intervals(
         lower, upper = wilson_interval(share, summary.independent[use_wilson], normal_quantile(level))
         point = np.clip(summary.value[use_wilson], 0.0, 1.0)
         low[use_wilson], high[use_wilson] = np.minimum(lower, point), np.maximum(upper, point)
-    found = np.isfinite(summary.value)
-    kinds = ["none" if not hit else "wilson" if wilson else "t" for hit, wilson in zip(found, use_wilson, strict=True)]
+    finite = np.isfinite(summary.value)
+    kinds = ["none" if not hit else "wilson" if wilson else "t" for hit, wilson in zip(finite, use_wilson, strict=True)]
     return low, high, kinds
 
 

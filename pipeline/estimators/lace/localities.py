@@ -201,24 +201,26 @@ def resolve_axis(
         raise ValueError(f"a profile over {len(columns)} columns needs explicit points: pass at with shape (G, q)")
     coded, levels = [], []
     for column, kind in zip(columns, kinds, strict=True):
-        codes, known = _encode(column, kind)
+        codes, column_levels = _encode(column, kind)
         coded.append(codes)
-        levels.append(known)
-    shown: NDArray[Any]
+        levels.append(column_levels)
+    points_as_given: NDArray[Any]
     if at is None:
-        shown = default_points(columns[0], kinds[0], count)
-        points = [_points_as_numbers(shown, kinds[0], levels[0])]
+        points_as_given = default_points(columns[0], kinds[0], count)
+        points = [_points_as_numbers(points_as_given, kinds[0], levels[0])]
     else:
-        shown = np.atleast_1d(np.asarray(at))
-        rows = _columns(shown if len(columns) == 1 or shown.ndim == 2 else shown[None, :], "at")
+        points_as_given = np.atleast_1d(np.asarray(at))
+        rows = _columns(
+            points_as_given if len(columns) == 1 or points_as_given.ndim == 2 else points_as_given[None, :], "at"
+        )
         if len(rows) != len(columns):
             raise ValueError(f"at must have shape (G, {len(columns)}) like z, got {np.asarray(at).shape}")
         points = [_points_as_numbers(*triple) for triple in zip(rows, kinds, levels, strict=True)]
-        shown = shown.reshape(len(rows[0]), -1) if len(columns) > 1 else rows[0]
+        points_as_given = points_as_given.reshape(len(rows[0]), -1) if len(columns) > 1 else rows[0]
     return ProfileAxis(
         np.ascontiguousarray(np.stack(coded, axis=1)) if len(coded) > 1 else coded[0][:, None],
         np.stack(points, axis=1),
-        shown,
+        points_as_given,
         kinds,
         tuple(levels),
     )

@@ -141,11 +141,11 @@ def _fixed_mean(
     else:
         warn_if_unscaled(moments.spread)
     sample = ProfileProblem(axis, signals, outcome, mask, None, 1.0).sample(moments.centre, scale)
-    facts: dict[str, Any] = {}
+    diagnostics: dict[str, Any] = {}
     if ridge == "cv":
         from pipeline.estimators.lace.adaptive.ridge import select_ridge
 
-        ridge, facts = select_ridge(axis, axis, sample, moments, moments.gram, rng, balanced=False)
+        ridge, diagnostics = select_ridge(axis, axis, sample, moments, moments.gram, rng, balanced=False)
     shares = draw.shares
     weights = shares[None, :]
     fit = fit_points(sample, weights, weights, moments.mean, moments.gram, float(ridge))
@@ -155,11 +155,11 @@ def _fixed_mean(
     raw = 1.0 - float(shares @ fit.residual[0] ** 2) / total if total > 0.0 else 0.0
     n_effective = np.array([1.0 / float(shares @ shares)])
     r2 = adjusted_r2(np.array([raw]), n_effective, signals.shape[1])
-    said = verdicts(np.array([raw]), r2, n_effective, signals.shape[1])[0]
+    verdict = verdicts(np.array([raw]), r2, n_effective, signals.shape[1])[0]
     return ScalarFit(
         float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares,
-        draw, 1.0 / len(mask), degrees_of(share), float(r2[0]), said,
-        {"ridge": float(ridge), "beta": fit.beta[0], "standardized": standardize, **facts},
+        draw, 1.0 / len(mask), degrees_of(share), float(r2[0]), verdict,
+        {"ridge": float(ridge), "beta": fit.beta[0], "standardized": standardize, **diagnostics},
     )  # fmt: skip
 
 

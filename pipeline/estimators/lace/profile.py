@@ -100,7 +100,9 @@ def pose_problem(
         raise ValueError("items with inclusion probability 1 are not labeled; give the share that was labeled")
     draw_p = 1.0
     if check_draw and inclusion is None and clusters is None and not mask.all():
-        draw_p = labels_differ_on_profile(axis.z, mask, tuple(known is not None for known in axis.levels))
+        draw_p = labels_differ_on_profile(
+            axis.z, mask, tuple(column_levels is not None for column_levels in axis.levels)
+        )
         warn_if_labels_not_random(draw_p)
     prepared = signals if isinstance(signals, PreparedSignals) else None
     groups = None if clusters is None else labeled_clusters(clusters, mask)
@@ -279,7 +281,7 @@ def fixed_profile(
     summary, influence = fit_all_points(
         axis, coefficient_axis, sample, moments, gram, float(ridge), fixed, keep_influence
     )
-    facts: dict[str, Any] = {
+    diagnostics: dict[str, Any] = {
         "ridge": None if fixed is not None else float(ridge),
         "standardized": standardize,
         "label_draw_p": problem.draw_p,
@@ -289,11 +291,13 @@ def fixed_profile(
     if empty == "pooled":
         from pipeline.estimators.lace.empty import pooled_mean_at_empty
 
-        summary, facts["synthetic"] = pooled_mean_at_empty(summary, sample, moments.square)
-    said = verdicts(summary.raw_r2, summary.r2, summary.n_effective, signals.shape[1])
+        summary, diagnostics["synthetic"] = pooled_mean_at_empty(summary, sample, moments.square)
+    verdict = verdicts(summary.raw_r2, summary.r2, summary.n_effective, signals.shape[1])
     share = is_binary(sample.y) if binary is None else binary
     name = method if fixed is None else "lace_oracle"
-    return FittedProfile(axis.at, summary, sample, share, moments.square, summary.df, said, name, facts, influence)
+    return FittedProfile(
+        axis.at, summary, sample, share, moments.square, summary.df, verdict, name, diagnostics, influence
+    )
 
 
 def unit_or_spread(moments: PoolMoments, standardize: bool, signals: FloatArray) -> FloatArray:

@@ -155,19 +155,19 @@ def scalar_estimate(
                 (low, high), kind = closer, "hypergeometric"
     share = len(y) / rows
     verdict = "neutral" if exact else fit.verdict
-    facts = {
+    diagnostics = {
         "n_pool": rows, "df": df, "n_effective": count, "interval": kind, "target": target,
         "covers": f"{target} {noun}", "binary": binary,
         "naive": fit.naive, "r2": fit.r2, "gain": 1.0 / (1.0 - (1.0 - share) * min(fit.r2, 1.0 - 1e-12)),
         "verdict": verdict, **fit.facts,
     }  # fmt: skip
     if still:
-        facts["reason"] = still
+        diagnostics["reason"] = still
     if draw.clusters is not None:
-        facts["n_clusters"] = int(draw.clusters.max()) + 1
+        diagnostics["n_clusters"] = int(draw.clusters.max()) + 1
     several = len(y) > 1 and not still
     estimate = Estimate(
-        fit.value, variance**0.5, low, high, level, len(y), method, facts, target=target, pool_size=rows, df=df,
+        fit.value, variance**0.5, low, high, level, len(y), method, diagnostics, target=target, pool_size=rows, df=df,
         interval=kind, outcome_variance=spread.outcome if several else math.nan, design_effect=spread.design_effect,
         naive_value=fit.naive, naive_se=spread.plain**0.5 if several else math.nan, verdict=verdict, binary=binary,
         largest_share=_largest_share(fit) if several and not binary else None,

@@ -117,10 +117,10 @@ def lace_profile_from_pool(
     sample = _labeled(pool, z, y, signals, moments, scale, inclusion_probabilities)
     penalty = check_ridge_number(ridge)
     summary, _ = fit_all_points(pool.axis, pool.axis, sample, moments, moments.gram, penalty, None)
-    said = verdicts(summary.raw_r2, summary.r2, summary.n_effective, sample.signals.shape[1])
-    facts: dict[str, Any] = {"ridge": penalty, "standardized": standardize, "locality": pool.axis.names}
+    verdict = verdicts(summary.raw_r2, summary.r2, summary.n_effective, sample.signals.shape[1])
+    diagnostics: dict[str, Any] = {"ridge": penalty, "standardized": standardize, "locality": pool.axis.names}
     fitted = FittedProfile(
-        pool.axis.at, summary, sample, is_binary(sample.y), moments.square, summary.df, said, "lace", facts
+        pool.axis.at, summary, sample, is_binary(sample.y), moments.square, summary.df, verdict, "lace", diagnostics
     )
     return fitted.profile(target, interval, level)
 

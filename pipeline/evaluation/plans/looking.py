@@ -51,13 +51,13 @@ def looked(ledger: Ledger, pool: Pool, n: int, digests: Mapping[str, str], skipp
     amended = sum(digests.get(item, digest) != digest for item, digest in ledger.labels.items())
     if n < promise.first or (ledger.looks and n == ledger.looks[-1].n):
         return replace(ledger, labels=dict(digests))
-    found = statistics_of(pool, promise.goal, Options(target=promise.target))
+    statistics = statistics_of(pool, promise.goal, Options(target=promise.target))
     information = look_information(n, promise.items, promise.target)
-    step, width = _step(ledger, promise, found, n, information)
+    step, width = _step(ledger, promise, statistics, n, information)
     reached = width is not None and width <= float(promise.goal.half_width or 0.0)
     finished = n >= promise.n_max
     hide = ledger.hidden and not (reached or finished)
-    rows = tuple(_entry(ledger, row, step.critical) for row in found.rows)
+    rows = tuple(_entry(ledger, row, step.critical) for row in statistics.rows)
     verdict = Verdict(False, "go on") if hide else verdict_of_look(promise.goal, rows, reached)
     earlier = ledger.first_decision
     if earlier is not None:  # going on does not undo it
@@ -79,35 +79,35 @@ def _seen(ledger: Ledger) -> tuple[Look, ...]:
 
 
 def _step(
-    ledger: Ledger, promise: Promise, found: Statistics, n: int, information: float
+    ledger: Ledger, promise: Promise, statistics: Statistics, n: int, information: float
 ) -> tuple[_Step, float | None]:
     """What this look spends and its critical value; the half-width reached, of a width plan."""
     seen = _seen(ledger)
     before = seen[-1].spent if seen else 0.0
     if promise.goal.kind != "width":
         t = max([min(n / promise.n_max, 1.0), *(look.t for look in seen)])
-        return _spend(promise, seen, found, information, t, spent(t, promise.alpha, promise.spending)), None
+        return _spend(promise, seen, statistics, information, t, spent(t, promise.alpha, promise.spending)), None
     wanted = float(promise.goal.half_width or 0.0)
     if ledger.hidden:  # nothing is seen, so nothing is spent: the plain interval is final
-        return _Step(0.0, 0.0, PLAIN), max(row.plain for row in found.rows)
-    final = _spend(promise, seen, found, information, 1.0, promise.alpha)
-    width = max(row.half_width(final.critical) for row in found.rows)
+        return _Step(0.0, 0.0, PLAIN), max(row.plain for row in statistics.rows)
+    final = _spend(promise, seen, statistics, information, 1.0, promise.alpha)
+    width = max(row.half_width(final.critical) for row in statistics.rows)
     if width <= wanted or n >= promise.n_max:
         return replace(final, last=True), width
-    se = max(row.plain for row in found.rows) / 1.96
+    se = max(row.plain for row in statistics.rows) / 1.96
     t = min(max([(wanted / (RESERVE * se)) ** 2 if se > 0.0 else LATEST, *(look.t for look in seen)]), LATEST)
     now_spent = max(spent(t, promise.alpha, promise.spending), before)
-    return _spend(promise, seen, found, information, t, now_spent), width
+    return _spend(promise, seen, statistics, information, t, now_spent), width
 
 
 def _spend(
-    promise: Promise, seen: tuple[Look, ...], found: Statistics, information: float, t: float, until: float
+    promise: Promise, seen: tuple[Look, ...], statistics: Statistics, information: float, t: float, until: float
 ) -> _Step:
     increment = max(until - (seen[-1].spent if seen else 0.0), 0.0)
     walk = [*(look.information for look in seen), information]
     critical = [look.critical for look in seen]
     if promise.goal.kind == "top":
-        value = next_joint_critical(walk, critical, increment, found.correlation)
+        value = next_joint_critical(walk, critical, increment, statistics.correlation)
     else:  # several means are each about themselves: a width plan promises no joint statement
         value = next_critical(walk, critical, increment)
     return _Step(t, until, value)

@@ -137,8 +137,8 @@ def _residual(source: PlanSource, goal: Goal, labels: Mapping[str, str]) -> floa
     """What the signals leave of the variance of one label, from a pilot of at least 15; a guess without one."""
     if len(labels) < LEAST_FIRST:
         return GUESS
-    found = statistics_of(source.pool(), goal, Options(target="population"))
-    return max(max(row.variance * row.n for row in found.rows if math.isfinite(row.variance)), 1e-6)
+    statistics = statistics_of(source.pool(), goal, Options(target="population"))
+    return max(max(row.variance * row.n for row in statistics.rows if math.isfinite(row.variance)), 1e-6)
 
 
 def hand_out(ledger: Ledger, source: PlanSource, count: int | None = None) -> tuple[Ledger, NextSheet]:

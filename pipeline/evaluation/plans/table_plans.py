@@ -96,9 +96,9 @@ class TableLabels:
                 of.setdefault(item, {})[model] = repr(value)
         inside = set(self.ids)
         return {
-            item: "\x1f".join(found[name] for name in self.wanted)
-            for item, found in sorted(of.items())
-            if item in inside and len(found) == len(self.wanted)
+            item: "\x1f".join(by_label[name] for name in self.wanted)
+            for item, by_label in sorted(of.items())
+            if item in inside and len(by_label) == len(self.wanted)
         }
 
     def pool(self) -> Pool:
@@ -131,13 +131,13 @@ class TableLabels:
         relabeled(self.path, out, {self.roles.gold: cells}, self.table.rows.to_list())
         return ledger_of_table(out)
 
-    def write_sheet(self, sheet: Path, items: Sequence[str], shown: Sequence[str], plan: str) -> int:
+    def write_sheet(self, sheet: Path, items: Sequence[str], visible: Sequence[str], plan: str) -> int:
         """Write the sheet: one row per item and wanted model, in order; how many rows.
 
         Args:
             sheet: a new CSV file; ``FILE.design.json`` goes beside.
             items: in the plan's order.
-            shown: columns to show (question, answer).
+            visible: columns to show (question, answer).
             plan: id of the plan.
 
         Raises:
@@ -145,16 +145,16 @@ class TableLabels:
         """
         if sheet.exists():
             raise InputError(f"{sheet} exists and may hold labels; choose another name or remove it")
-        texts = read_user_table(self.path, [str(self.roles.id), *shown])
+        texts = read_user_table(self.path, [str(self.roles.id), *visible])
         place = {key: row for row, key in reversed(list(enumerate(self.keys)))}
-        columns = [label_column(texts, name).tolist() for name in shown]
+        columns = [label_column(texts, name).tolist() for name in visible]
         names = [self.roles.id, *([self.roles.model] if self.roles.model else []), self.roles.gold]
         rows = [(item, model) for item in items for model in self.wanted]
         try:
             sheet.parent.mkdir(parents=True, exist_ok=True)
             with sheet.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerow([*names, *shown, "instructions"])
+                writer.writerow([*names, *visible, "instructions"])
                 for key in rows:
                     cells = [inert_text(key[0]), *([inert_text(key[1])] if self.roles.model else []), ""]
                     writer.writerow([*cells, *(inert_text(column[place[key]]) for column in columns), INSTRUCTIONS])
@@ -187,12 +187,12 @@ def read_plan_sheet(sheet: Path, source: TableLabels, items: Sequence[str]) -> d
     ids = label_column(table, str(roles.id)).tolist()
     models = label_column(table, roles.model).tolist() if roles.model else [""] * len(ids)
     values = number_column(table, roles.gold, "gold column").values
-    known = {(item, model) for item in items for model in source.wanted}
+    wanted = {(item, model) for item in items for model in source.wanted}
     gold: dict[tuple[str, str], str] = {}
     for row, (key, value) in enumerate(zip(zip(ids, models, strict=True), values.tolist(), strict=True)):
         if value != value:
             continue
-        if key not in known:
+        if key not in wanted:
             raise DataError(
                 f"{sheet}: {' '.join(filter(None, key))!r} in {table.place(row)} is in no sheet of this plan; a chosen "
                 "label is no random one"

@@ -74,22 +74,22 @@ def plan_line(promise: Promise, file: str, ratings: int) -> list[str]:
     return lines
 
 
-def expectation_line(promise: Promise, found: Sequence[Expectation]) -> str:
+def expectation_line(promise: Promise, expectations: Sequence[Expectation]) -> str:
     """``if new is truly equal: decided by 300 in 48 of 100 studies, on average after 261 labels; …``."""
     a = promise.goal.models[0]
-    said = []
-    for k, entry in enumerate(found):
+    phrases = []
+    for k, entry in enumerate(expectations):
         better = f"{_unit(abs(entry.gap))} {'better' if entry.gap > 0 else 'worse'}"
         case = f"if {a} is truly equal" if entry.gap == 0.0 else f"if {better}"
         chance = f"{100 * entry.chance:.0f}"
         if k == 0:
-            said.append(
+            phrases.append(
                 f"{case}: decided by {promise.n_max} in {chance} of 100 studies, on average after "
                 f"{entry.labels:.0f} labels"
             )
         else:
-            said.append(f"{case}: {chance}, after {entry.labels:.0f}")
-    return "  " + "; ".join(said)
+            phrases.append(f"{case}: {chance}, after {entry.labels:.0f}")
+    return "  " + "; ".join(phrases)
 
 
 def look_lines(ledger: Ledger) -> list[str]:
@@ -139,8 +139,8 @@ def _open(ledger: Ledger, promise: Promise, look: Look) -> list[str]:
     if first is not None:
         where = f"decided at look {first.look} with {first.n} labels"
         if goal.kind == "width":
-            said = "; ".join(values)
-            return [f"{said}: precise enough, {where} ({level}). You can stop; going on does not undo it."]
+            phrase = "; ".join(values)
+            return [f"{phrase}: precise enough, {where} ({level}). You can stop; going on does not undo it."]
         span = _span(first.estimates[0], signed) if goal.kind == "gap" else ""
         told = f"plan interval {span}, " if span else ""
         lines = [] if look is first else [head + "; ".join(values)]
@@ -153,8 +153,8 @@ def _open(ledger: Ledger, promise: Promise, look: Look) -> list[str]:
             return [
                 f"{look.n} labels, the plan's last: {'; '.join(values)}; ±{_unit(goal.half_width or 0)} was not reached"
             ]
-        said = f" Interval {spans[0]}." if goal.kind == "gap" else _top_lines(goal, look)
-        text = f"{look.n} labels, the plan's last: not decided. That is no evidence that they are equal.{said}"
+        phrase = f" Interval {spans[0]}." if goal.kind == "gap" else _top_lines(goal, look)
+        text = f"{look.n} labels, the plan's last: not decided. That is no evidence that they are equal.{phrase}"
         return [text, *_corrected(ledger, promise, look)]
     if goal.kind == "top":
         return [f"{head}{look.verdict.says}{_top_lines(goal, look)}"]
@@ -210,11 +210,11 @@ def _corrected(ledger: Ledger, promise: Promise, look: Look) -> list[str]:
     shift = (goal.margin if above else -goal.margin) if goal.question == "superior" else -goal.margin
     before = ledger.looks[: look.look]
     side = (1 if above else -1) if look.verdict.decided else 0
-    found = after_stopping(
+    corrected = after_stopping(
         row.value - shift, row.variance, row.df, [entry.information for entry in before],
         [entry.critical for entry in before[:-1]], side, promise.alpha,
     )  # fmt: skip
-    value, low, high = (entry + shift for entry in found)
+    value, low, high = (entry + shift for entry in corrected)
     return [f"  corrected for stopping early: {_number(100 * value, 1, True)} {interval(low, high, signed=True)}"]
 
 

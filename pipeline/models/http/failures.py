@@ -29,24 +29,24 @@ class Connections:
 
     def failure(self, error: BaseException, url: str, secrets: tuple[str, ...] = ()) -> TransportError:
         """What an exception of aiohttp, a time-out or a socket error means; its text names the cause."""
-        said = one_line(f"{type(error).__name__}: {error}", secrets=secrets)
+        line = one_line(f"{type(error).__name__}: {error}", secrets=secrets)
         if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ServerFingerprintMismatch):
-            return TransportError("not_found", f"the server's certificate is not trusted: {said}")
+            return TransportError("not_found", f"the server's certificate is not trusted: {line}")
         if isinstance(error, aiohttp.ClientHttpProxyError | aiohttp.ClientProxyConnectionError):
-            return TransportError("not_found", f"the proxy of the environment cannot be used: {said}")
+            return TransportError("not_found", f"the proxy of the environment cannot be used: {line}")
         if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-            return TransportError("not_found", f"the address cannot be used: {said}")
+            return TransportError("not_found", f"the address cannot be used: {line}")
         if isinstance(error, aiohttp.ClientConnectorDNSError | socket.gaierror):
             host = _host(url)
             self._unknown[host] += 1
             if self._unknown[host] > 1 and _does_not_exist(error):
-                return TransportError("not_found", f"the host {host!r} does not exist: {said}")
-            return TransportError("connection", said)
+                return TransportError("not_found", f"the host {host!r} does not exist: {line}")
+            return TransportError("connection", line)
         if isinstance(error, TimeoutError):  # aiohttp's time-outs are, too
             sent = not isinstance(error, aiohttp.ConnectionTimeoutError)
-            return TransportError("timeout", said, maybe_billed=sent)
+            return TransportError("timeout", line, maybe_billed=sent)
         sent = not isinstance(error, aiohttp.ClientConnectorError)
-        return TransportError("connection", said, maybe_billed=sent)
+        return TransportError("connection", line, maybe_billed=sent)
 
 
 def _does_not_exist(error: BaseException) -> bool:

@@ -56,8 +56,8 @@ def evaluate(expression: str) -> Fraction | None:
 
 def last_number(line: str) -> Fraction | None:
     """The last number of a line, or None."""
-    found = _NUMBERS.findall(_ANNOTATION.sub("", line))
-    return as_number(found[-1]) if found else None
+    numbers = _NUMBERS.findall(_ANNOTATION.sub("", line))
+    return as_number(numbers[-1]) if numbers else None
 
 
 def carry_slip(steps: Sequence[str], place: int, wrong: Fraction) -> tuple[tuple[str, ...], Fraction | None]:
@@ -94,4 +94,4 @@ def carry_slip(steps: Sequence[str], place: int, wrong: Fraction) -> tuple[tuple
 def _replaced(text: str, changed: Mapping[str, str]) -> str:
     if not changed:
         return text
-    return _NUMBERS.sub(lambda found: changed.get(found[0].replace(",", ""), found[0]), text)
+    return _NUMBERS.sub(lambda match: changed.get(match[0].replace(",", ""), match[0]), text)

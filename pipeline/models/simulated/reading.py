@@ -49,7 +49,7 @@ def split_fences(text: str) -> tuple[str, dict[str, str]]:
         The rest of the prompt, and name → text; of several with one name, the last.
     """
     rest: list[str] = []
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     position = 0
     while (match := _OPEN.search(text, position)) is not None:
         closing = f"\n<<<END {match[1]} {match[2]}>>>"
@@ -59,10 +59,10 @@ def split_fences(text: str) -> tuple[str, dict[str, str]]:
             position = match.end()
             continue
         rest.append(text[position : match.start()])
-        found[match[1]] = text[match.end() + 1 : end]
+        parts[match[1]] = text[match.end() + 1 : end]
         position = end + len(closing)
     rest.append(text[position:])
-    return "".join(rest), found
+    return "".join(rest), parts
 
 
 def final_answer(text: str) -> str | None:

@@ -78,9 +78,9 @@ class SimulatedTransport:
         )
 
     def _model(self, spec: ModelSpec) -> SimulatedModel:
-        known = self._models.get(spec.name)
-        if known is not None and (known[0] is spec or known[0] == spec):
-            return known[1]
+        existing = self._models.get(spec.name)
+        if existing is not None and (existing[0] is spec or existing[0] == spec):
+            return existing[1]
         model = SimulatedModel(spec.model, simulation_settings(spec.model, spec.simulate), self._world)
         self._models[spec.name] = (spec, model)
         return model

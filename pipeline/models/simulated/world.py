@@ -88,23 +88,23 @@ class WorldItem:
     def slips(self) -> tuple[Solution, ...]:
         """Wrong solutions with different answers, the commonest mistake first; never empty."""
         chance = Chance("slips", self.seed, self.question)
-        found: dict[str, Solution] = {}
+        solutions: dict[str, Solution] = {}
         for attempt in range(4 * _VARIANTS):
             solution = self._slip(chance, attempt)
             if not self.is_right(solution.answer):
-                found.setdefault(solution.answer, solution)
-            if len(found) == _VARIANTS:
+                solutions.setdefault(solution.answer, solution)
+            if len(solutions) == _VARIANTS:
                 break
-        return tuple(found.values()) or (Solution(self.steps, "unknown"),)
+        return tuple(solutions.values()) or (Solution(self.steps, "unknown"),)
 
     def is_right(self, answer: str | None) -> bool:
         """Whether an answer means the gold one: equal as text, as numbers, or as the choice's letter or text."""
         if answer is None:
             return False
-        known = self._graded.get(answer)
-        if known is None:
-            known = self._graded[answer] = self._means_gold(answer)
-        return known
+        verdict = self._graded.get(answer)
+        if verdict is None:
+            verdict = self._graded[answer] = self._means_gold(answer)
+        return verdict
 
     @cached_property
     def _graded(self) -> dict[str, bool]:
@@ -235,8 +235,8 @@ class World:
 
     def find_in(self, text: str) -> WorldItem | None:
         """The item whose question stands somewhere in a text, or None; looks at every question."""
-        found = next((item.question for item in self._items.values() if item.question in text), None)
-        return self.find(found) if found is not None else None
+        question = next((item.question for item in self._items.values() if item.question in text), None)
+        return self.find(question) if question is not None else None
 
     def true_accuracy(self, simulation: Simulation, questions: Iterable[str] | None = None) -> float:
         """Expected share of right answers of a target on these questions (all by default).

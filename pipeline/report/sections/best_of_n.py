@@ -47,8 +47,8 @@ def best_of_n(run: RunFolder) -> str:
 
 def best_of_n_curves(run: RunFolder) -> Mapping[str, str]:
     """Target → SVG of its value over N."""
-    found: Mapping[str, list[dict[str, Any]]] = run.estimates.extra.get("best_of_n_curves") or {}
-    return {target: _chart(target, curve) for target, curve in found.items() if curve}
+    curves: Mapping[str, list[dict[str, Any]]] = run.estimates.extra.get("best_of_n_curves") or {}
+    return {target: _chart(target, curve) for target, curve in curves.items() if curve}
 
 
 def _chart(target: str, curve: list[dict[str, Any]]) -> str:

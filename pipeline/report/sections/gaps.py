@@ -48,13 +48,13 @@ def gaps(run: RunFolder) -> str:
 def gap_chart(run: RunFolder) -> str:
     """The LACE gaps as a forest plot; empty where there are none."""
     joint = _joint(run.estimates.decisions)
-    shown = []
+    rows = []
     for gap in run.estimates.gaps:
         if decides(gap.method) and isinstance(gap.estimate, Estimate):
             pair = joint.get((gap.a, gap.b))
             low, high = (pair.low, pair.high) if pair else (gap.estimate.low, gap.estimate.high)
-            shown.append(Interval(f"{gap.a} − {gap.b}", gap.estimate.value, low, high))
-    return forest_plot(shown, title="Paired gaps", percent=is_share(run), zero=True) if shown else ""
+            rows.append(Interval(f"{gap.a} − {gap.b}", gap.estimate.value, low, high))
+    return forest_plot(rows, title="Paired gaps", percent=is_share(run), zero=True) if rows else ""
 
 
 def _row(gap: Gap, estimate: Estimate, joint: Mapping[tuple[str, str], PairDecision], percent: bool) -> list[Cell]:

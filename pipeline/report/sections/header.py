@@ -70,14 +70,14 @@ def _cost(run: RunFolder) -> str:
     stages = ((run.manifest.get("calls") or {}).get("stages") or {}).values()
     unknown = sum(int(entry.get("cost_unknown") or 0) for entry in stages)
     cost = float(run.manifest.get("cost_usd") or 0.0)
-    known = "none (simulated)" if run.simulated and cost == 0.0 else f"${cost:.4f}"
+    price = "none (simulated)" if run.simulated and cost == 0.0 else f"${cost:.4f}"
     bound = run.manifest.get("cost_upper_bound") or {}
     if bound:
-        known += (
+        price += (
             f", of which ${float(bound['usd']):.4f} is an upper bound: {bound['calls']:,} attempts without a reply or"
             " without usage count at the most that they may have cost"
         )
-    return f"{known} + {unknown:,} calls of unknown price" if unknown else known
+    return f"{price} + {unknown:,} calls of unknown price" if unknown else price
 
 
 def _warnings(run: RunFolder) -> str:

@@ -72,16 +72,16 @@ def _anchors(run: RunFolder) -> pl.DataFrame | None:
     return answers.join(pairs, on="model", how="inner", maintain_order="left").select("item_id", "pair", "phi")
 
 
-def _points(found: Estimate | None) -> tuple[Cell, Cell]:
-    if found is None:
+def _points(estimate: Estimate | None) -> tuple[Cell, Cell]:
+    if estimate is None:
         return "–", ""
-    return share(found.value), between(found.low, found.high, percent=True)
+    return share(estimate.value), between(estimate.low, estimate.high, percent=True)
 
 
-def _triple(found: tuple[float, float, float] | None) -> tuple[Cell, Cell]:
-    if found is None:
+def _triple(triple: tuple[float, float, float] | None) -> tuple[Cell, Cell]:
+    if triple is None:
         return "–", ""
-    value, low, high = found
+    value, low, high = triple
     return Number(value, f"{value:.2f}"), Span(low, high, f"[{low:.2f}, {high:.2f}]")
 
 
@@ -98,8 +98,8 @@ def _share(value: float) -> Cell:
 
 
 def _pairs(run: RunFolder) -> str:
-    found = pair_diagnostics(run.preferences, outcomes=labeled_outcomes(run.signals), anchors=_anchors(run))
-    rows = [_unbroken(row) for entry in found for row in _pair_rows(run, entry)]
+    diagnostics = pair_diagnostics(run.preferences, outcomes=labeled_outcomes(run.signals), anchors=_anchors(run))
+    rows = [_unbroken(row) for entry in diagnostics for row in _pair_rows(run, entry)]
     if not rows:
         return ""
     note = "Intervals take items as the units. Half a swap pair is no verdict, and a null one is no tie."
@@ -133,19 +133,19 @@ def _pair_rows(run: RunFolder, entry: PairDiagnostics) -> Iterator[list[Cell]]:
         yield [name, "on gold's side, %", *_points(entry.agreement), _units(entry.agreement), about]
 
 
-def _units(found: Estimate | None) -> str:
-    return f"{found.n:,} labeled, decided pairs" if found is not None else ""
+def _units(estimate: Estimate | None) -> str:
+    return f"{estimate.n:,} labeled, decided pairs" if estimate is not None else ""
 
 
 def _scores(run: RunFolder) -> str:
-    found = score_diagnostics(
+    diagnostics = score_diagnostics(
         run.scores,
         run.responses,
         labeled_outcomes(run.signals),
         levels=run.items.select("item_id", "profile"),
         asked_at=run.call_log.score_times,
     )
-    rows = [_unbroken(row) for entry in found for row in _score_rows(entry)]
+    rows = [_unbroken(row) for entry in diagnostics for row in _score_rows(entry)]
     if not rows:
         return ""
     note = (
@@ -167,13 +167,13 @@ def _candidates(run: RunFolder) -> str:
     key = (pl.col("target") + "\x1f" + pl.col("candidate").cast(pl.String)).alias("target")
     scored = run.scores.filter(pl.col("candidate").is_not_null())
     graded = run.candidates.filter(pl.col("phi").is_not_null())
-    found = score_diagnostics(
+    diagnostics = score_diagnostics(
         scored.with_columns(key, pl.lit(None, dtype=pl.Int32).alias("candidate")),
         run.responses.clear(),
         graded.select("item_id", key, pl.col("phi").alias("y")),
     )
     rows: list[list[Cell]] = []
-    for entry in found:
+    for entry in diagnostics:
         graded_count = f"{entry.labels:,} graded candidates"
         name, asked = entry.rater, f"{entry.scores:,} scores"
         about = "above for right, below for wrong candidates"

@@ -18,10 +18,12 @@ def leaderboard(run: RunFolder) -> str:
     percent = is_share(run)
     rows: list[list[Cell]] = []
     for target, methods in run.estimates.items():
-        known = truth(run, target)
-        if known is not None:
-            shown = value(known, percent=percent)
-            rows.append([target, "simulated\u00a0truth", shown, "", "", "", "", "", "expected value over its replies"])
+        true_value = truth(run, target)
+        if true_value is not None:
+            true_text = value(true_value, percent=percent)
+            rows.append(
+                [target, "simulated\u00a0truth", true_text, "", "", "", "", "", "expected value over its replies"]
+            )
         for method, estimate in methods.items():
             if isinstance(estimate, Estimate):
                 rows.append([target, *_cells(method, estimate, percent)])
@@ -69,13 +71,13 @@ def _mean(value: float | None) -> str:
 
 
 def _cells(method: str, estimate: Estimate, percent: bool) -> list[Cell]:
-    known = estimate.interval == "none"
-    name, shown = method_label(method).replace(" ", "\u00a0"), value(estimate.value, percent=percent)
-    if known:
-        return [name, shown, "", "", estimate.n, "", "pool", method_about(method)]
+    exact = estimate.interval == "none"
+    name, text = method_label(method).replace(" ", "\u00a0"), value(estimate.value, percent=percent)
+    if exact:
+        return [name, text, "", "", estimate.n, "", "pool", method_about(method)]
     return [
         name,
-        shown,
+        text,
         value(estimate.se, percent=percent, digits=2 if percent else 1),
         between(estimate.low, estimate.high, percent=percent),
         estimate.n,
@@ -112,9 +114,9 @@ def forest(run: RunFolder) -> str:
     rows: list[Interval] = []
     for group, (target, methods) in enumerate(run.estimates.items()):
         rows.append(Interval(target, None))
-        known = truth(run, target)
-        if known is not None:
-            rows.append(Interval("simulated truth", known, group=group))
+        true_value = truth(run, target)
+        if true_value is not None:
+            rows.append(Interval("simulated truth", true_value, group=group))
         for method, estimate in methods.items():
             if isinstance(estimate, Estimate):
                 low, high = (None, None) if estimate.interval == "none" else (estimate.low, estimate.high)

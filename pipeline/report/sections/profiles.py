@@ -28,8 +28,8 @@ def places(profile: Profile) -> tuple[tuple[float, ...], list[tuple[float, str]]
 
 
 def _of(run: RunFolder, target: str, method: str) -> Profile | None:
-    found = run.estimates[target].get(method)
-    return found if isinstance(found, Profile) else None
+    profile = run.estimates[target].get(method)
+    return profile if isinstance(profile, Profile) else None
 
 
 def profile_chart(run: RunFolder, target: str) -> str:
@@ -100,13 +100,13 @@ def _comparators(run: RunFolder, target: str) -> str:
         [
             method_label(method),
             str(at) if isinstance(at, str) else f"{float(at):.4g}",
-            value(found.value[k], percent=percent),
-            value(found.se[k], percent=percent, digits=2 if percent else 1),
-            between(found.low[k], found.high[k], percent=percent),
+            value(profile.value[k], percent=percent),
+            value(profile.se[k], percent=percent, digits=2 if percent else 1),
+            between(profile.low[k], profile.high[k], percent=percent),
         ]
-        for method, found in run.estimates[target].items()
-        if isinstance(found, Profile) and method not in _OWN
-        for k, at in enumerate(found.at)
+        for method, profile in run.estimates[target].items()
+        if isinstance(profile, Profile) and method not in _OWN
+        for k, at in enumerate(profile.at)
     ]
     if not rows:
         return ""

@@ -44,8 +44,8 @@ def _made(run: RunFolder) -> Iterator[tuple[str, Cell]]:
 def _trace(run: RunFolder) -> str:
     rows: list[list[Cell]] = []
     for target, methods in run.estimates.items():
-        for method, found in methods.items():
-            rows.append([f"targets → {target} → {method}", *_about(found)])
+        for method, estimate in methods.items():
+            rows.append([f"targets → {target} → {method}", *_about(estimate)])
     for position, gap in enumerate(run.estimates.gaps):
         rows.append([f"gaps[{position}]: {gap.a} − {gap.b}", *_about(gap.estimate)])
     for position, entry in enumerate(run.estimates.best_of_n):
@@ -60,13 +60,15 @@ def _trace(run: RunFolder) -> str:
     )
 
 
-def _about(found: Estimate | Profile) -> list[Cell]:
-    told = found.diagnostics
-    labels = found.n if isinstance(found, Estimate) else told.get("n_labeled", "–")
-    target = told.get("covers") or told.get("target") or (found.target if isinstance(found, Profile) else "population")
+def _about(estimate: Estimate | Profile) -> list[Cell]:
+    told = estimate.diagnostics
+    labels = estimate.n if isinstance(estimate, Estimate) else told.get("n_labeled", "–")
+    target = (
+        told.get("covers") or told.get("target") or (estimate.target if isinstance(estimate, Profile) else "population")
+    )
     kinds = told.get("interval")
-    shown = ", ".join(dict.fromkeys(map(str, kinds))) if isinstance(kinds, list) else str(kinds or "–")
-    return [found.method, str(target), labels, f"{found.level:g}", shown, _scalars(told)]
+    forms = ", ".join(dict.fromkeys(map(str, kinds))) if isinstance(kinds, list) else str(kinds or "–")
+    return [estimate.method, str(target), labels, f"{estimate.level:g}", forms, _scalars(told)]
 
 
 def _scalars(told: Any) -> str:
@@ -80,10 +82,10 @@ def _scalars(told: Any) -> str:
 
 def _prompts(run: RunFolder) -> str:
     """The prompt files as they were when the run was made."""
-    shown = []
+    prompts = []
     for name, content in run.prompts.items():
         cut = content if len(content) <= _MOST_PROMPT else content[:_MOST_PROMPT] + "\n… [cut here]"
-        shown.append(f"<details><summary>{text(name)}</summary><pre>{text(cut)}</pre></details>")
-    if not shown:
+        prompts.append(f"<details><summary>{text(name)}</summary><pre>{text(cut)}</pre></details>")
+    if not prompts:
         return ""
-    return f'<h3>Prompts</h3><p class="note">As kept in the run\'s folder prompts/.</p>{"".join(shown)}'
+    return f'<h3>Prompts</h3><p class="note">As kept in the run\'s folder prompts/.</p>{"".join(prompts)}'

@@ -17,8 +17,8 @@ def repeats(run: RunFolder) -> str:
     percent = is_share(run)
     rows = []
     for target, methods in run.estimates.items():
-        found = methods.get("repeated_decoding")
-        parts = (found.diagnostics.get("components") or {}) if isinstance(found, Estimate) else {}
+        repeated = methods.get("repeated_decoding")
+        parts = (repeated.diagnostics.get("components") or {}) if isinstance(repeated, Estimate) else {}
         if parts.get("item") is not None and parts.get("sampling") is not None:
             rows.append(_row(target, parts, percent))
     if not rows:

@@ -24,16 +24,16 @@ def self_check(run: RunFolder) -> str:
             if not isinstance(estimate, Estimate) or estimate.interval == "none" or not math.isfinite(estimate.low):
                 continue
             pool = estimate.target == "pool" and isinstance(whole, Estimate)
-            known = whole.value if pool and isinstance(whole, Estimate) else expected
-            covered = estimate.low <= known <= estimate.high
+            reference = whole.value if pool and isinstance(whole, Estimate) else expected
+            covered = estimate.low <= reference <= estimate.high
             inside += covered
-            off = (estimate.value - known) / estimate.se if estimate.se > 0 else math.nan
+            off = (estimate.value - reference) / estimate.se if estimate.se > 0 else math.nan
             rows.append(
                 [
                     target,
                     method_label(method),
                     "mean of these items" if pool else "expected value",
-                    value(known, percent=percent),
+                    value(reference, percent=percent),
                     value(estimate.value, percent=percent),
                     between(estimate.low, estimate.high, percent=percent),
                     Number(off, f"{off:+.1f}" if math.isfinite(off) else "–"),

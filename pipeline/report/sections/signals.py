@@ -54,18 +54,18 @@ def _rows(run: RunFolder, target: str, names: Sequence[str]) -> list[list[Cell]]
     return rows
 
 
-def _short(found: Any, digits: int = 3) -> Cell:
-    return Number(float(found), f"{found:.{digits}f}") if isinstance(found, int | float) else "–"
+def _short(entry: Any, digits: int = 3) -> Cell:
+    return Number(float(entry), f"{entry:.{digits}f}") if isinstance(entry, int | float) else "–"
 
 
 def _worth(run: RunFolder) -> str:
-    found: list[Mapping[str, Any]] = run.estimates.extra.get("worth") or []
+    entries: list[Mapping[str, Any]] = run.estimates.extra.get("worth") or []
     costs, unit = family_costs(run.manifest)
     rows: list[list[Cell]] = []
-    for entry in found:
+    for entry in entries:
         if entry.get("gain") is None:
             continue
-        present = {e["family"] for e in found if e["target"] == entry["target"]}
+        present = {e["family"] for e in entries if e["target"] == entry["target"]}
         total = sum(amount for family, amount in (costs or {}).items() if family in present)
         took: Cell = share(costs.get(entry["family"], 0.0) / total) if costs and total > 0 else "–"
         gain = float(entry["gain"])

@@ -45,6 +45,6 @@ def truth(run: RunFolder, target: str) -> float | None:
     grading = str(run.benchmark.get("grading") or "")
     if grading == "squared_error" or grading.startswith("python:"):
         return None
-    found = (run.estimates.extra.get("simulated") or {}).get(target) or {}
-    known = found.get("true_accuracy")
-    return float(known) if isinstance(known, int | float) else None
+    simulated = (run.estimates.extra.get("simulated") or {}).get(target) or {}
+    accuracy = simulated.get("true_accuracy")
+    return float(accuracy) if isinstance(accuracy, int | float) else None

@@ -25,11 +25,11 @@ def gaussian_differences(payload: tuple[int, int], generator: np.random.Generato
     pools, draws = payload
     means = generator.beta(2.0, 2.0, (pools, CANDIDATES))
     shocks = generator.standard_normal((pools, CANDIDATES, draws))
-    found = []
+    differences = []
     for sigma in SIGMAS:
         values = evaluate(means[:, :, None] + sigma * shocks, means, SUBSET, draws - 1)
-        found.append([(values.holdout - values.actual).tolist(), (values.reuse - values.actual).tolist()])
-    return found
+        differences.append([(values.holdout - values.actual).tolist(), (values.reuse - values.actual).tolist()])
+    return differences
 
 
 def bernoulli_errors(payload: tuple[int, int, int, int], generator: np.random.Generator) -> list[list[float]]:
@@ -67,7 +67,7 @@ def run(options: StudyOptions) -> StudyResult:
 def _gaussian_table(reps: int, options: StudyOptions) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
     for draws in DEPTHS:
-        found = map_replicates(
+        replicates = map_replicates(
             gaussian_differences,
             {f"gaussian-{draws}-{name}": (size, draws) for name, size in blocks(reps, BLOCK).items()},
             seed=options.seed,
@@ -78,7 +78,7 @@ def _gaussian_table(reps: int, options: StudyOptions) -> ResultTable:
             progress=options.progress,
             label=f"blocks of Gaussian pools, K={draws}",
         )
-        values = np.concatenate([np.array(block) for block in found.values()], axis=2)
+        values = np.concatenate([np.array(block) for block in replicates.values()], axis=2)
         for at, sigma in enumerate(SIGMAS):
             holdout, reuse = values[at]
             rows.append((f"K={draws} σ={sigma}", mean_cell(holdout), _z(holdout), mean_cell(reuse)))
@@ -95,7 +95,7 @@ def _bernoulli_table(reps: int, options: StudyOptions) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
     for pool, published in PUBLISHED.items():
         m, n, draws = pool
-        found = map_replicates(
+        replicates = map_replicates(
             bernoulli_errors,
             {f"bernoulli-{m}-{n}-{draws}-{name}": (size, m, n, draws) for name, size in blocks(reps, BLOCK).items()},
             seed=options.seed,
@@ -106,7 +106,7 @@ def _bernoulli_table(reps: int, options: StudyOptions) -> ResultTable:
             progress=options.progress,
             label=f"blocks of Bernoulli matrices, {pool}",
         )
-        holdout, by_index = np.concatenate([np.array(block) for block in found.values()], axis=1)
+        holdout, by_index = np.concatenate([np.array(block) for block in replicates.values()], axis=1)
         target = Measured(bernoulli_target(np.linspace(0.2, 0.8, m), draws - 1, n), paper=published, digits=7)
         rows.append((f"M={m} N={n} K={draws}", target, mean_cell(holdout), _z(holdout), mean_cell(by_index)))
     return ResultTable(

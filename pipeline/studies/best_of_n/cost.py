@@ -56,7 +56,7 @@ def run(options: StudyOptions) -> StudyResult:
     reps = options.reps or study.default_reps
     rows = []
     for draws in PAPER:
-        found = map_replicates(
+        replicates = map_replicates(
             moments,
             {f"k{draws}-{name}": (size, draws) for name, size in blocks(reps, BLOCK).items()},
             seed=options.seed,
@@ -67,7 +67,7 @@ def run(options: StudyOptions) -> StudyResult:
             progress=options.progress,
             label=f"blocks of pools, K={draws}",
         )
-        rows.append((str(draws), *cost_row(np.array(list(found.values())), draws)))
+        rows.append((str(draws), *cost_row(np.array(list(replicates.values())), draws)))
     table = ResultTable(
         "Error against Θ^(1) and cost at equal budget; M = N = 8, means uniform on (0.2, 0.8), σ = 0.6",
         ("K", "RMSE cyclic H", "RMSE fixed split F", "RMSE reuse", "c_F V_F / (c_H V_H)"),

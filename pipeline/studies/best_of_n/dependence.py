@@ -26,18 +26,18 @@ def simulate(pools: int, generator: np.random.Generator) -> list[list[list[float
     means = generator.beta(2.0, 2.0, (pools, CANDIDATES))
     shared = generator.standard_normal((pools, CANDIDATES, 1))
     own = generator.standard_normal((pools, CANDIDATES, DRAWS))
-    found = []
+    rows = []
     for rho in PAPER:
         scores = means[:, :, None] + SIGMA * (np.sqrt(rho) * shared + np.sqrt(1.0 - rho) * own)
         values = evaluate(scores, means, SUBSET, DEPTH)
-        found.append([values.holdout.tolist(), values.reuse.tolist(), values.actual.tolist()])
-    return found
+        rows.append([values.holdout.tolist(), values.reuse.tolist(), values.actual.tolist()])
+    return rows
 
 
 def run(options: StudyOptions) -> StudyResult:
     """Table 3 and the prediction of its first column."""
     reps = options.reps or study.default_reps
-    found = map_replicates(
+    replicates = map_replicates(
         simulate,
         blocks(reps, BLOCK),
         seed=options.seed,
@@ -48,7 +48,7 @@ def run(options: StudyOptions) -> StudyResult:
         progress=options.progress,
         label="blocks of pools",
     )
-    values = np.concatenate([np.array(block) for block in found.values()], axis=2)
+    values = np.concatenate([np.array(block) for block in replicates.values()], axis=2)
     by_rho = {rho: Evaluation(*values[at]) for at, rho in enumerate(PAPER)}
     independent = by_rho[0.0].actual
     rows = [_bias_row(rho, entry, independent) for rho, entry in by_rho.items()]

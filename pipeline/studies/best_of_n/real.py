@@ -48,8 +48,8 @@ def run(options: StudyOptions) -> StudyResult:
     figures: dict[str, str] = {}
     for done, path in enumerate(paths):
         options.progress("files", done, len(paths))
-        found, charts = _study_file(path)
-        tables += found
+        table, charts = _study_file(path)
+        tables += table
         figures |= charts
     options.progress("files", len(paths), len(paths))
     if not tables:

@@ -57,7 +57,7 @@ class CoverageCell:
     @classmethod
     def of(cls, hits: FloatArray, widths: FloatArray, *, joint: bool = False) -> CoverageCell:
         """From (replicates, points) of 1, 0 and NaN (no interval) and of lengths."""
-        known = np.isfinite(hits)
+        finite = np.isfinite(hits)
         per_replicate = np.nanmin(hits, axis=1) if joint else np.nanmean(hits, axis=1)
         spread = per_replicate.std(ddof=1) / np.sqrt(len(per_replicate))
         return cls(
@@ -65,7 +65,7 @@ class CoverageCell:
             float(spread),
             float(np.nanmean(hits, axis=0).min()),
             float(np.nanmean(widths)),
-            float(known.mean()),
+            float(finite.mean()),
         )
 
 
@@ -136,7 +136,7 @@ def _run(options: StudyOptions) -> StudyResult:
                         task = f"{name}/{n}/{target}/{rule}/{start}"
                         tasks[task] = (name, n, target, rule, min(CHUNK, reps - start))
                         cells.setdefault((name, n, target, rule), []).append(task)
-    found = map_replicates(
+    replicates = map_replicates(
         chunk_hits,
         tasks,
         seed=options.seed,
@@ -150,7 +150,7 @@ def _run(options: StudyOptions) -> StudyResult:
     rows: list[tuple[Cell, ...]] = []
     for (name, n, target, rule), parts in cells.items():
         hits, widths = (
-            np.concatenate([np.asarray(found[part][key], dtype=np.float64) for part in parts])
+            np.concatenate([np.asarray(replicates[part][key], dtype=np.float64) for part in parts])
             for key in ("hits", "widths")
         )
         cell = CoverageCell.of(hits, widths, joint=rule == "band")

@@ -150,11 +150,11 @@ def _two_rounds(world: World, n: int, rng: np.random.Generator) -> Labels:
     size, first = len(world.y), n // 3
     stage = np.zeros(size, dtype=np.intp)
     stage[rng.choice(size, first, replace=False)] = 1
-    found = residual_strata([Pilot(np.where(stage == 1, world.y, np.nan), world.signals)], groups=4)
-    left = np.bincount(found.strata[stage == 0], minlength=len(found.sizes))
-    for h, count in enumerate(neyman_allocation(left, found.deviations, n - first)):
-        stage[rng.choice(np.flatnonzero((stage == 0) & (found.strata == h)), count, replace=False)] = 2
-    return Labels(stage > 0, stage > 0, Sampling.staged(stage, found.strata), None)
+    strata = residual_strata([Pilot(np.where(stage == 1, world.y, np.nan), world.signals)], groups=4)
+    left = np.bincount(strata.strata[stage == 0], minlength=len(strata.sizes))
+    for h, count in enumerate(neyman_allocation(left, strata.deviations, n - first)):
+        stage[rng.choice(np.flatnonzero((stage == 0) & (strata.strata == h)), count, replace=False)] = 2
+    return Labels(stage > 0, stage > 0, Sampling.staged(stage, strata.strata), None)
 
 
 Result: TypeAlias = Estimate | Profile
@@ -274,17 +274,17 @@ def replicate(method: str, draw: str, n: int, target: Target, rng: np.random.Gen
     labels = draw_labels(world, draw, n, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = run(world, labels, target)
+        estimates = run(world, labels, target)
     truth = _truths(world)[kind] if target == "pool" else _population(grouped)[kind]
-    value, se, low, high = (np.atleast_1d(getattr(found, name)) for name in ("value", "se", "low", "high"))
-    known = np.isfinite(value) & np.isfinite(se) & np.isfinite(low)
-    error = (value - truth)[known]
-    hits = ((low - 1e-12 <= truth) & (truth <= high + 1e-12))[known]
+    value, se, low, high = (np.atleast_1d(getattr(estimates, name)) for name in ("value", "se", "low", "high"))
+    finite = np.isfinite(value) & np.isfinite(se) & np.isfinite(low)
+    error = (value - truth)[finite]
+    hits = ((low - 1e-12 <= truth) & (truth <= high + 1e-12))[finite]
     return [
-        float(known.sum()),
+        float(finite.sum()),
         float(error.sum()),
         float(error @ error),
-        float(se[known] @ se[known]),
+        float(se[finite] @ se[finite]),
         float(hits.sum()),
     ]
 
@@ -314,14 +314,14 @@ def _run(options: StudyOptions) -> StudyResult:
             name = "/".join(str(part) for part in (*cell, start))
             tasks[name] = (*cell, min(CHUNK, reps - start))
             parts.setdefault(cell, []).append(name)
-    found = map_replicates(
+    replicates = map_replicates(
         chunk, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask,
         checkpoint=options.checkpoint("matrix"), signature=f"evaluation-matrix reps={reps}",
         progress=options.progress, label=f"chunks of {CHUNK} replicates",
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = []
     for (method, draw, n, target), names in parts.items():
-        sums = CellSums.of(np.concatenate([np.asarray(found[name]["sums"], dtype=np.float64) for name in names]))
+        sums = CellSums.of(np.concatenate([np.asarray(replicates[name]["sums"], dtype=np.float64) for name in names]))
         half = 1.96 * float(np.sqrt(max(sums.coverage * (1.0 - sums.coverage), 1e-9) / reps))
         rows.append(
             (

@@ -146,7 +146,7 @@ def _tasks(reps: int) -> dict[str, tuple[str, int, int, Target, int]]:
 def _run(options: StudyOptions) -> StudyResult:
     reps = options.reps or DEFAULT_REPS
     tasks = _tasks(reps)
-    found = map_replicates(
+    replicates = map_replicates(
         chunk,
         tasks,
         seed=options.seed,
@@ -160,13 +160,20 @@ def _run(options: StudyOptions) -> StudyResult:
     cells: dict[tuple[str, int, int, Target, str], list[list[float]]] = {}
     for name, (law, models, n, target, _) in tasks.items():
         for estimator in ESTIMATORS:
-            cells.setdefault((law, models, n, target, estimator), []).extend(found[name][estimator])
+            cells.setdefault((law, models, n, target, estimator), []).extend(replicates[name][estimator])
     rows = tuple((*cell, *_summary(np.array(values))) for cell, values in cells.items())
     whole: dict[tuple[str, str], list[list[float]]] = {}
     for (law, _, _, _, judged), values in cells.items():
         whole.setdefault((law, judged), []).extend(values)
     overall = tuple((*key, *_summary(np.array(values))) for key, values in whole.items())
-    shown = ("rank sets hold", "gaps hold", "false difference", "false equivalence", "ranks in a set", "half-width")
+    columns_of = (
+        "rank sets hold",
+        "gaps hold",
+        "false difference",
+        "false equivalence",
+        "ranks in a set",
+        "half-width",
+    )
     notes = (
         f"Nominal .95 for rank sets (all together) and gaps (all pairs together), at most .05 for any false decision"
         f" among all pairs. Pools of {POOL:,} items; equivalence margin {MARGIN:g}.",
@@ -180,8 +187,8 @@ def _run(options: StudyOptions) -> StudyResult:
     return StudyResult(
         "Decisions: coverage of rank sets and joint gaps",
         (
-            ResultTable("By law, over all numbers of models and labels", ("law", "estimator", *shown), overall),
-            ResultTable("By setting", ("law", "models", "n", "target", "estimator", *shown), rows),
+            ResultTable("By law, over all numbers of models and labels", ("law", "estimator", *columns_of), overall),
+            ResultTable("By setting", ("law", "models", "n", "target", "estimator", *columns_of), rows),
         ),
         notes=notes,
     )

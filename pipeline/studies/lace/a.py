@@ -87,11 +87,11 @@ def _local_moments(
     """Ȳ_L, S̄_L − S̄_T, Σ_SS over T and Σ_SY over L at one point."""
     inside = slice(*np.searchsorted(z, (point - REACH * width, point + REACH * width)))
     kernel = np.exp(-0.5 * ((z[inside] - point) / width) ** 2)
-    nearby, known = signals[inside], labeled[inside]
+    nearby, has_label = signals[inside], labeled[inside]
     pool_weights = kernel / kernel.sum()
-    weights = kernel[known] / kernel[known].sum()
+    weights = kernel[has_label] / kernel[has_label].sum()
     pool_mean = pool_weights @ nearby
-    outcome, measured = y[inside][known], nearby[known]
+    outcome, measured = y[inside][has_label], nearby[has_label]
     naive, label_mean = float(weights @ outcome), weights @ measured
     gram, cross = np.empty((0, 0)), np.empty(0)
     if with_gram:
@@ -106,7 +106,7 @@ def run(options: StudyOptions) -> StudyResult:
     tasks = {
         f"{size}/{start}": (size, min(CHUNK, reps - start)) for size in POOL_SIZES for start in range(0, reps, CHUNK)
     }
-    found = map_replicates(
+    replicates = map_replicates(
         replicate_errors,
         tasks,
         seed=options.seed,
@@ -118,12 +118,14 @@ def run(options: StudyOptions) -> StudyResult:
         label=f"chunks of {CHUNK} replicates",
     )
     errors = {
-        size: np.concatenate([np.asarray(found[name]["errors"]) for name, (own, _) in tasks.items() if own == size])
+        size: np.concatenate(
+            [np.asarray(replicates[name]["errors"]) for name, (own, _) in tasks.items() if own == size]
+        )
         for size in POOL_SIZES
     }
     misses = {
         size: np.concatenate(
-            [np.asarray(found[name]["coefficients"]) for name, (own, _) in tasks.items() if own == size]
+            [np.asarray(replicates[name]["coefficients"]) for name, (own, _) in tasks.items() if own == size]
         )
         for size in POOL_SIZES
     }

@@ -73,10 +73,10 @@ def _one_task(payload: tuple[str, Any, int], rng: np.random.Generator) -> Record
 
 def _cells(options: StudyOptions) -> dict[str, dict[str, Any]]:
     """Kind of quantity to cell name to cell."""
-    found: dict[str, dict[str, Any]] = {kind: {} for kind in TITLES}
-    found["synthetic"] = {name: name for name in _designs()}
+    by_kind: dict[str, dict[str, Any]] = {kind: {} for kind in TITLES}
+    by_kind["synthetic"] = {name: name for name in _designs()}
     if options.table is None:
-        return found
+        return by_kind
     path = Path(options.table)
     files = [file for file in sorted(path.iterdir()) if is_known(file)] if path.is_dir() else [path]
     for file in files:
@@ -88,14 +88,14 @@ def _cells(options: StudyOptions) -> dict[str, dict[str, Any]]:
             chosen = spread_targets(cells, TARGETS_PER_AXIS)
             kind = "categorical" if chosen[0].kind == "categorical" else "continuous"
             for cell in chosen:
-                found[kind][cell.name] = cell
-                found["deployment"][cell.name] = cell
+                by_kind[kind][cell.name] = cell
+                by_kind["deployment"][cell.name] = cell
                 if number == 0:
-                    found["mean"][cell.name] = cell
+                    by_kind["mean"][cell.name] = cell
             for first, second in pairwise(chosen):
                 if len(first.y) == len(second.y) and np.array_equal(first.z, second.z):
-                    found["gap"][f"{first.name} − {second.target}"] = (first, second)
-    return found
+                    by_kind["gap"][f"{first.name} − {second.target}"] = (first, second)
+    return by_kind
 
 
 def run(options: StudyOptions) -> StudyResult:
@@ -109,7 +109,7 @@ def run(options: StudyOptions) -> StudyResult:
         for start in range(0, reps, CHUNK)
     }
     where = "synthetic" if options.table is None else Path(options.table).name
-    found = map_replicates(
+    replicates = map_replicates(
         _one_task,
         tasks,
         seed=options.seed,
@@ -122,7 +122,7 @@ def run(options: StudyOptions) -> StudyResult:
     )
     tables: list[ResultTable] = []
     for kind, named in cells.items():
-        records = {name: _joined([found[f"{kind}/{name}/{s}"] for s in range(0, reps, CHUNK)]) for name in named}
+        records = {name: _joined([replicates[f"{kind}/{name}/{s}"] for s in range(0, reps, CHUNK)]) for name in named}
         if records:
             tables += _tables(kind, records)
     peers = ", ".join(installed_peers()) or "none"
@@ -158,11 +158,11 @@ def _tables(kind: str, records: Mapping[str, Mapping[str, list[FloatArray]]]) ->
     intervals: list[tuple[Cell, ...]] = []
     for rule in rules:
         ratios = [_ratios(records, rule, index) for index in range(len(BUDGETS))]
-        known = [ratio.value for part in ratios for ratio in part if np.isfinite(ratio.value)]
-        worst = float(np.exp(min(known))) if known else float("nan")
+        finite = [ratio.value for part in ratios for ratio in part if np.isfinite(ratio.value)]
+        worst = float(np.exp(min(finite))) if finite else float("nan")
         below = sum(_surely_below(ratio) for part in ratios for ratio in part)
         efficiency.append(
-            (NAMES.get(rule, rule), *(geometric_mean(part) for part in ratios), worst, f"{below}/{len(known)}")
+            (NAMES.get(rule, rule), *(geometric_mean(part) for part in ratios), worst, f"{below}/{len(finite)}")
         )
         spans = [_coverage(records, rule, index) for index in range(len(BUDGETS))]
         if any(span is not None for span in spans):

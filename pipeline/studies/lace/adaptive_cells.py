@@ -37,14 +37,14 @@ class _Interval:
     high: FloatArray
 
 
-def _score(found: _Interval, truth: FloatArray, reached: Any) -> list[float]:
+def _score(interval: _Interval, truth: FloatArray, reached: Any) -> list[float]:
     """(mean squared error, share of points covered, mean length) over the points in reach."""
-    inside = (found.low <= truth) & (truth <= found.high)
-    known = reached & np.isfinite(found.low)
-    error = float(np.mean((found.value - truth)[reached] ** 2)) if reached.any() else float("nan")
-    if not known.any():
+    inside = (interval.low <= truth) & (truth <= interval.high)
+    finite = reached & np.isfinite(interval.low)
+    error = float(np.mean((interval.value - truth)[reached] ** 2)) if reached.any() else float("nan")
+    if not finite.any():
         return [error, float("nan"), float("nan")]
-    return [error, float(np.mean(inside[known])), float(np.mean((found.high - found.low)[known]))]
+    return [error, float(np.mean(inside[finite])), float(np.mean((interval.high - interval.low)[finite]))]
 
 
 def _of(result: Profile | Estimate) -> _Interval:
@@ -110,8 +110,8 @@ def _profile_rules(record: Record, budget: int, prepared: CellPool, rows: IntArr
             _append(record, rule, budget, _score(estimate(), prepared.truth, reached))
         for method in methods_for(prepared.cell):
             if method not in (*SKIPPED, "lace"):
-                found = _no_interval(comparator_value(method, problem))
-                _append(record, method, budget, _score(found, prepared.truth, reached))
+                interval = _no_interval(comparator_value(method, problem))
+                _append(record, method, budget, _score(interval, prepared.truth, reached))
 
 
 def gap_cell(cell: RealCell, other: RealCell, reps: int, rng: np.random.Generator) -> Record:
@@ -130,12 +130,12 @@ def gap_cell(cell: RealCell, other: RealCell, reps: int, rng: np.random.Generato
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 no_signals = cell.signals[:, :0]
-                found = {
+                estimates = {
                     "naive": lace_profile(cell.z, y_a - y_b, no_signals, interval="t", **options),
                     "lace": lace_gap(cell.z, y_a, y_b, cell.signals, other.signals, standardize=True, **options),
                     "average": lace_gap(cell.z, y_a, y_b, cell.signals, other.signals, adapt="average", **options),
                 }
-            for rule, profile in found.items():
+            for rule, profile in estimates.items():
                 _append(record, rule, index, _score(_of(profile), truth, reached))
     return record
 
@@ -203,12 +203,12 @@ def deployment_cell(cell: RealCell, reps: int, rng: np.random.Generator) -> Reco
             y = _observed(cell.y, order[:n])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = {
+                estimates = {
                     "naive": lace_deployment(y, cell.signals[:, :0], ratio),
                     "lace": lace_deployment(y, cell.signals, ratio, standardize=True),
                     "average": lace_deployment(y, cell.signals, ratio, adapt="average"),
                 }
-            for rule, estimate in found.items():
+            for rule, estimate in estimates.items():
                 _append(record, rule, index, _score(_of(estimate), truth, everywhere))
     return record
 

@@ -90,7 +90,7 @@ def _run(setting: str, options: StudyOptions) -> StudyResult:
         for n in BUDGETS
         for start in range(0, reps, CHUNK)
     }
-    found = map_replicates(
+    replicates = map_replicates(
         replicate_errors,
         tasks,
         seed=options.seed,
@@ -103,7 +103,7 @@ def _run(setting: str, options: StudyOptions) -> StudyResult:
     )
     errors: dict[tuple[int, int], list[Any]] = {}
     for name, (_, design, n, _) in tasks.items():
-        errors.setdefault((design, n), []).extend(found[name])
+        errors.setdefault((design, n), []).extend(replicates[name])
     table = {cell: np.asarray(rows) for cell, rows in errors.items()}
     ratios = {
         method: {n: [log_ratio(table[d, n][:, 0], table[d, n][:, column]) for d in range(DESIGNS)] for n in BUDGETS}

@@ -42,12 +42,12 @@ def log_ratio(reference: FloatArray, errors: FloatArray) -> LogRatio:
 
     Replicates where either is NaN (a level without labels) are left out of both, with influence 0.
     """
-    known = np.isfinite(reference) & np.isfinite(errors)
-    influence = np.zeros(len(known))
-    top, bottom = reference[known], errors[known]
+    finite = np.isfinite(reference) & np.isfinite(errors)
+    influence = np.zeros(len(finite))
+    top, bottom = reference[finite], errors[finite]
     if not len(top) or not top.mean() > 0.0 or not bottom.mean() > 0.0:
         return LogRatio(math.nan, influence)
-    influence[known] = top / top.mean() - bottom / bottom.mean()
+    influence[finite] = top / top.mean() - bottom / bottom.mean()
     return LogRatio(float(np.log(top.mean() / bottom.mean())), influence)
 
 
@@ -62,18 +62,18 @@ def geometric_mean(
         groups: cells of the same group share their replicates (nested budgets of one benchmark), so that their
             influences add up replicate by replicate; None means all cells are independent.
     """
-    known = [index for index, cell in enumerate(cells) if math.isfinite(cell.value)]
-    if not known:
+    finite = [index for index, cell in enumerate(cells) if math.isfinite(cell.value)]
+    if not finite:
         return Measured(math.nan, paper=paper)
-    value = float(np.mean([cells[index].value for index in known]))
+    value = float(np.mean([cells[index].value for index in finite]))
     if groups is None:
-        variance = sum(cells[index].variance for index in known) / len(known) ** 2
+        variance = sum(cells[index].variance for index in finite) / len(finite) ** 2
     else:
         joined: dict[object, FloatArray] = {}
-        for index in known:
+        for index in finite:
             group = groups[index]
             joined[group] = joined[group] + cells[index].influence if group in joined else cells[index].influence
-        variance = sum(LogRatio(0.0, total).variance for total in joined.values()) / len(known) ** 2
+        variance = sum(LogRatio(0.0, total).variance for total in joined.values()) / len(finite) ** 2
     return _measured(value, variance, paper)
 
 

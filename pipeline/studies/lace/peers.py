@@ -17,22 +17,22 @@ MeanEstimator: TypeAlias = Callable[[FloatArray, FloatArray, np.random.Generator
 
 def installed_peers() -> dict[str, MeanEstimator]:
     """Name to estimator, for every peer that can be imported (the bench extra)."""
-    found: dict[str, MeanEstimator] = {}
+    peers: dict[str, MeanEstimator] = {}
     if find_spec("ppi_py") is not None:
-        found["ppi-python PPI++ (first signal)"] = _ppi_plus_plus
+        peers["ppi-python PPI++ (first signal)"] = _ppi_plus_plus
     if find_spec("glide") is not None:
-        found["glide MultiPPI"] = _multi_ppi
-        found["glide MultiPTD"] = _multi_ptd
+        peers["glide MultiPPI"] = _multi_ppi
+        peers["glide MultiPTD"] = _multi_ptd
     if find_spec("doubleml") is not None:
-        found["DoubleML (average potential outcome)"] = _double_ml
-    return found
+        peers["DoubleML (average potential outcome)"] = _double_ml
+    return peers
 
 
 def _ppi_plus_plus(y: FloatArray, signals: FloatArray, rng: np.random.Generator) -> tuple[float, float, float]:
     from ppi_py import ppi_mean_ci, ppi_mean_pointestimate  # type: ignore[import-not-found]
 
-    known = np.isfinite(y)
-    arguments = (y[known], signals[known, 0], signals[~known, 0])
+    labeled = np.isfinite(y)
+    arguments = (y[labeled], signals[labeled, 0], signals[~labeled, 0])
     value = float(np.ravel(ppi_mean_pointestimate(*arguments))[0])
     low, high = ppi_mean_ci(*arguments, alpha=0.05)
     return value, float(np.ravel(low)[0]), float(np.ravel(high)[0])
@@ -61,13 +61,13 @@ def _double_ml(y: FloatArray, signals: FloatArray, rng: np.random.Generator) -> 
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression, RidgeCV
 
-    known = np.isfinite(y)
-    binary = bool(np.isin(y[known], (0.0, 1.0)).all())
+    labeled = np.isfinite(y)
+    binary = bool(np.isin(y[labeled], (0.0, 1.0)).all())
     np.random.seed(int(rng.integers(2**31)))  # noqa: NPY002  the package draws its folds from the global state
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         filler = np.arange(len(y)) % 2  # outcomes of the other treatment level: fitted by the package, used by nothing
-        data = doubleml.DoubleMLData.from_arrays(signals, np.where(known, y, filler), known.astype(float))
+        data = doubleml.DoubleMLData.from_arrays(signals, np.where(labeled, y, filler), labeled.astype(float))
         outcome = LogisticRegression(C=1.0, max_iter=1000) if binary else RidgeCV()
         model = doubleml.DoubleMLAPO(data, outcome, DummyClassifier(strategy="prior"), treatment_level=1)
         model.fit()

@@ -78,7 +78,7 @@ def run(options: StudyOptions) -> StudyResult:
         for cell in cells
         if (part != "kernels" or cell.levels is not None) and (part != "grid" or cell.kind != "categorical")
     }
-    found: dict[str, Errors] = map_replicates(
+    replicates: dict[str, Errors] = map_replicates(
         replicate_errors,
         tasks,
         seed=options.seed,
@@ -94,7 +94,9 @@ def run(options: StudyOptions) -> StudyResult:
     mains: dict[str, dict[str, Errors]] = {}
     for stem, cells in tables.items():
         parts: dict[str, dict[str, Errors]] = {
-            part: {cell.name: found[f"{part}/{cell.name}"] for cell in cells if f"{part}/{cell.name}" in found}
+            part: {
+                cell.name: replicates[f"{part}/{cell.name}"] for cell in cells if f"{part}/{cell.name}" in replicates
+            }
             for part in _PARTS
         }
         mains[stem] = parts["main"]
@@ -170,8 +172,8 @@ def _summary(mains: Mapping[str, Mapping[str, Errors]]) -> ResultTable:
         cells: list[Cell] = [NAMES[method]]
         for parts in groups.values():
             ratios = _ratios(parts, "naive", method)
-            known = [ratios[n] for n in BUDGETS]
-            cells.append("/".join(f"{geometric_mean(part).value:.2f}" for part in known) if known[0] else None)
+            by_budget = [ratios[n] for n in BUDGETS]
+            cells.append("/".join(f"{geometric_mean(part).value:.2f}" for part in by_budget) if by_budget[0] else None)
         rows.append(tuple(cells))
     return ResultTable(
         f"Summary: RE at n = {'/'.join(map(str, BUDGETS))}, geometric mean over targets, by table and axis",
@@ -225,12 +227,12 @@ def _overall(title: str, parts: Mapping[str, Errors]) -> ResultTable:
         }
         together = [ratio for n in BUDGETS for ratio in ratios[n]]
         groups = [name for n in BUDGETS for name in names[n]]
-        known = [ratio.value for ratio in together if np.isfinite(ratio.value)]
-        below = sum(value < -1e-9 for value in known)
-        worst = float(np.exp(min(known))) if known else float("nan")
+        finite = [ratio.value for ratio in together if np.isfinite(ratio.value)]
+        below = sum(value < -1e-9 for value in finite)
+        worst = float(np.exp(min(finite))) if finite else float("nan")
         overall = geometric_mean(together, groups=groups)
         rows.append(
-            (NAMES[method], *(geometric_mean(ratios[n]) for n in BUDGETS), overall, worst, f"{below}/{len(known)}")
+            (NAMES[method], *(geometric_mean(ratios[n]) for n in BUDGETS), overall, worst, f"{below}/{len(finite)}")
         )
     return ResultTable(
         title,

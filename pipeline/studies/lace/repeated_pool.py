@@ -81,7 +81,7 @@ def collect(
             for start in range(0, reps, CHUNK):
                 payload = (benchmark, regime, n, reading, jitter, methods, min(CHUNK, reps - start))
                 tasks[f"{kind}/{benchmark}/{regime}/{n}/{start}"] = payload
-    found = map_replicates(
+    replicates = map_replicates(
         replicate_errors,
         tasks,
         seed=options.seed,
@@ -94,7 +94,7 @@ def collect(
     )
     errors: dict[tuple[str, int, int], list[list[float]]] = {}
     for name, payload in tasks.items():
-        errors.setdefault((payload[0], payload[1], payload[2]), []).extend(found[name])
+        errors.setdefault((payload[0], payload[1], payload[2]), []).extend(replicates[name])
     return {cell: np.asarray(rows) for cell, rows in errors.items()}
 
 

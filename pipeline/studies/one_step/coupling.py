@@ -60,7 +60,7 @@ def _closed(world: World, signal: str, coupling: Coupling) -> float | None:
 def _table(results: dict[str, Any], coupling: Coupling, reps: int) -> tuple[ResultTable, list[Series], int, int]:
     rows: list[tuple[Cell, ...]] = []
     curves: dict[str, list[Measured]] = {signal: [] for signal in SIGNALS}
-    inside = known = 0
+    inside = printed_cells = 0
     for variance in VARIANCES:
         done = [results[f"{coupling}:{variance}:{rep}"] for rep in range(reps)]
         naive = np.array([entry["naive"][1] for entry in done])
@@ -71,7 +71,7 @@ def _table(results: dict[str, Any], coupling: Coupling, reps: int) -> tuple[Resu
             row += [measured, closed]
             curves[signal].append(measured)
             if closed is not None and measured.low is not None and measured.high is not None:
-                known += 1
+                printed_cells += 1
                 inside += measured.low <= closed <= measured.high
         bias = np.array([entry["two with v"][0] for entry in done]) - variance
         half = 1.96 * float(bias.std(ddof=1)) / math.sqrt(reps)
@@ -84,7 +84,7 @@ def _table(results: dict[str, Any], coupling: Coupling, reps: int) -> tuple[Resu
         f"Variance reduction, {coupling} draws",
         (*columns, "bias of two with v"),
         tuple(rows),
-        notes=(f"{inside} of {known} closed forms lie inside their 95% Monte Carlo interval.",),
+        notes=(f"{inside} of {printed_cells} closed forms lie inside their 95% Monte Carlo interval.",),
     )
     series = [
         Series(
@@ -92,7 +92,7 @@ def _table(results: dict[str, Any], coupling: Coupling, reps: int) -> tuple[Resu
         )
         for signal, measured in curves.items()
     ]
-    return table, series, inside, known
+    return table, series, inside, printed_cells
 
 
 def _run(options: StudyOptions) -> StudyResult:

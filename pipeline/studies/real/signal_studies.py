@@ -76,12 +76,12 @@ def _means(y: FloatArray, signals: Mapping[str, tuple[str, PreparedSignals]], n:
     rows = rng.permutation(len(y))[:n]
     seen[rows] = y[rows]
     plain = prepare_signals(np.empty((len(y), 0)))
-    found = {}
+    means = {}
     for rule, (adapt, columns) in {"labels": ("curved", plain), **signals}.items():
         fit = lace_mean(seen, columns, adapt=adapt, rng=0)  # type: ignore[arg-type]
         inside = fit.low - 1e-12 <= y.mean() <= fit.high + 1e-12
-        found[rule] = [(fit.value - y.mean()) ** 2, float(inside), fit.high - fit.low, float(fit.heavy_tailed)]
-    return found
+        means[rule] = [(fit.value - y.mean()) ** 2, float(inside), fit.high - fit.low, float(fit.heavy_tailed)]
+    return means
 
 
 def _curved_task(payload: tuple[str, Any, int, int], rng: np.random.Generator) -> dict[str, list[list[float]]]:
@@ -128,7 +128,7 @@ def _run_curved(options: StudyOptions) -> StudyResult:
         for n in BUDGETS
         if pool is None or 2 * n <= len(pool[0])
     }
-    found = map_replicates(
+    replicates = map_replicates(
         _curved_task, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask,
         checkpoint=options.checkpoint("curved"), signature=f"curved reps={reps}", progress=options.progress,
         label="cells",
@@ -138,7 +138,7 @@ def _run_curved(options: StudyOptions) -> StudyResult:
         rows: list[tuple[Cell, ...]] = []
         for name, task in tasks.items():
             if (task[1] is None) == inside:
-                values = {rule: np.array(entry) for rule, entry in found[name].items()}
+                values = {rule: np.array(entry) for rule, entry in replicates[name].items()}
                 rows.append((task[0], task[2], *_compared(values)))
         if rows:
             tables.append(ResultTable(title, _CURVED_COLUMNS, tuple(rows)))
@@ -200,43 +200,43 @@ def _answer_tables(options: StudyOptions) -> dict[str, tuple[list[str], FloatArr
     return runs
 
 
-def _cut(names: list[str], anchors: list[str], said: Mapping[str, list[Any]], right: Mapping[str, Any]) -> Any:
+def _cut(names: list[str], anchors: list[str], answers: Mapping[str, list[Any]], right: Mapping[str, Any]) -> Any:
     outcomes = np.column_stack([np.asarray(right[name], dtype=np.float64) for name in names])
-    return names, outcomes, [said[name] for name in names], {name: said[name] for name in anchors}
+    return names, outcomes, [answers[name] for name in names], {name: answers[name] for name in anchors}
 
 
 def _gsm8k_runs(frame: pl.DataFrame) -> dict[str, Any]:
     wide = frame.pivot(on="model", index="item_id", values="said").sort("item_id")
     right = frame.pivot(on="model", index="item_id", values="y").sort("item_id")
-    said = {name: wide[name].to_list() for name in wide.columns[1:]}
+    answers = {name: wide[name].to_list() for name in wide.columns[1:]}
     outcomes = {name: right[name].to_list() for name in right.columns[1:]}
-    ranked = sorted(said, key=lambda name: float(np.mean(outcomes[name])))
+    ranked = sorted(answers, key=lambda name: float(np.mean(outcomes[name])))
     targets = ranked[1:-1:2][:6]
     weak = [name for name in ranked if name not in targets][:3]
     strong = [*weak[:2], ranked[-1]]
     return {
-        "GSM8K, strong anchor": _cut(targets, strong, said, outcomes),
-        "GSM8K, weak anchors": _cut(targets, weak, said, outcomes),
+        "GSM8K, strong anchor": _cut(targets, strong, answers, outcomes),
+        "GSM8K, weak anchors": _cut(targets, weak, answers, outcomes),
     }
 
 
 def _mmlu_runs(frame: pl.DataFrame, models: list[str]) -> dict[str, Any]:
-    said = {name: frame[name].to_list() for name in models}
+    answers = {name: frame[name].to_list() for name in models}
     gold = frame["gold"].to_list()
-    outcomes = {name: [float(a == g) for a, g in zip(said[name], gold, strict=True)] for name in models}
+    outcomes = {name: [float(a == g) for a, g in zip(answers[name], gold, strict=True)] for name in models}
     ranked = sorted(models, key=lambda name: float(np.mean(outcomes[name])))
     targets = ranked[2:-1:3][:6]
     rest = [name for name in ranked if name not in targets]
     return {
-        "MMLU-Pro, strong anchors": _cut(targets, rest[-3:], said, outcomes),
-        "MMLU-Pro, weak anchors": _cut(targets, rest[:3], said, outcomes),
+        "MMLU-Pro, strong anchors": _cut(targets, rest[-3:], answers, outcomes),
+        "MMLU-Pro, weak anchors": _cut(targets, rest[:3], answers, outcomes),
     }
 
 
 def _free_task(payload: tuple[Any, int, int], rng: np.random.Generator) -> dict[str, list[list[float]]]:
     """One run at one budget: per rule, [squared error, covered] of each target's mean and of neighbours' gaps."""
-    (names, outcomes, said, anchors), n, reps = payload
-    columns = [*said, *anchors.values()]
+    (names, outcomes, answers, anchors), n, reps = payload
+    columns = [*answers, *anchors.values()]
     codes = answer_codes(list(zip(*columns, strict=True)))
     made = free_signals(codes, np.arange(len(columns)), len(names), voice_names=[*names, *anchors])
     ready = [prepare_signals(made.columns[:, t]) for t in range(len(names))]
@@ -295,7 +295,7 @@ def _stratified(y: FloatArray, share: FloatArray, mask: BoolArray) -> float:
 def _run_free(options: StudyOptions) -> StudyResult:
     reps = options.reps or REPS
     tasks = {f"{name}/{n}": (run, n, reps) for name, run in _answer_tables(options).items() for n in BUDGETS}
-    found = map_replicates(
+    replicates = map_replicates(
         _free_task, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask,
         checkpoint=options.checkpoint("free"), signature=f"free-signals reps={reps}", progress=options.progress,
         label="runs",
@@ -303,7 +303,7 @@ def _run_free(options: StudyOptions) -> StudyResult:
     rows = []
     for name in tasks:
         run, _, n = name.rpartition("/")
-        errors = {rule: np.array(entry) for rule, entry in found[name].items()}
+        errors = {rule: np.array(entry) for rule, entry in replicates[name].items()}
         rows.append((run, int(n), *_relative(errors)))
     head = (
         "run", "n", "RE means", "worst", "RE PPI++, best signal told", "RE post-strata", "cover means", "RE gaps",

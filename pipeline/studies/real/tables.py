@@ -84,7 +84,7 @@ def load_cells(path: Path, columns: TableColumns) -> list[RealCell]:
     if columns.gold is not None:
         return _user_cells(path, columns)
     stem = path.name.split(".")[0]
-    adapter = next((found for prefix, found in _ADAPTERS.items() if stem.startswith(prefix)), None)
+    adapter = next((adapter_of for prefix, adapter_of in _ADAPTERS.items() if stem.startswith(prefix)), None)
     if adapter is None:
         raise DataError(f"{path}: not a table this study knows; name its columns with --gold, --signals and --profile")
     frame = adapter.prepare(_read(path), path)
@@ -181,10 +181,10 @@ def _user_cells(path: Path, columns: TableColumns) -> list[RealCell]:
 def _joined(file: str, columns: Sequence[str]) -> Callable[[pl.DataFrame, Path], pl.DataFrame]:
     def prepare(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
         folder = path.parent.parent / "benchmarks"
-        found = sorted(folder.glob(f"{file}.*"))
-        if not found:
+        files = sorted(folder.glob(f"{file}.*"))
+        if not files:
             raise DataError(f"{path}: needs {file} in {folder} for the profile axis")
-        items = pl.read_ndjson(found[0]) if ".jsonl" in found[0].name else pl.read_csv(found[0])
+        items = pl.read_ndjson(files[0]) if ".jsonl" in files[0].name else pl.read_csv(files[0])
         return frame.join(items.select("item_id", *columns), on="item_id", how="left")
 
     return prepare

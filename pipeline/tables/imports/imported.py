@@ -139,7 +139,7 @@ def files_below(path: Path, patterns: Sequence[str]) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise DataError(f"no such file or folder: {path}")
-    found = sorted({file for pattern in patterns for file in path.rglob(pattern)})
-    if not found:
+    files = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+    if not files:
         raise DataError(f"{path} holds no {' or '.join(patterns)}")
-    return found
+    return files

@@ -75,8 +75,8 @@ def _model_facts(header: dict[str, Any]) -> dict[str, Any]:
     spec, plan = header["eval"], header.get("plan") or {}
     generation = {**(plan.get("config") or {}), **(spec.get("model_generate_config") or {})}
     steps = [(step.get("solver"), step.get("params")) for step in plan.get("steps") or [] if isinstance(step, dict)]
-    facts = {**generation, **(spec.get("model_args") or {}), "solver": steps or spec.get("solver")}
-    return {name: value for name, value in facts.items() if value is not None}
+    settings = {**generation, **(spec.get("model_args") or {}), "solver": steps or spec.get("solver")}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _headers(results: dict[str, Any]) -> Iterator[Header]:

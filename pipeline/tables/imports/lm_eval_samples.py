@@ -121,7 +121,7 @@ def _model_facts(results: Mapping[str, Any], task: str) -> dict[str, Any]:
     """What makes another target of the same model: arguments, few-shot examples, prompt, generation."""
     config = results.get("config") or {}
     own = (results.get("configs") or {}).get(task) or {}
-    facts = {
+    settings = {
         "model_args": config.get("model_args"),
         "gen_kwargs": config.get("gen_kwargs") or own.get("generation_kwargs"),
         "num_fewshot": (results.get("n-shot") or {}).get(task, own.get("num_fewshot")),
@@ -129,7 +129,7 @@ def _model_facts(results: Mapping[str, Any], task: str) -> dict[str, Any]:
         "system_instruction": results.get("system_instruction"),
         "chat_template": results.get("chat_template_sha"),
     }
-    return {name: value for name, value in facts.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:

@@ -137,11 +137,11 @@ def read_tool_files(
     """
     files = _files(paths)
     kinds = {file: tool_of(file) for file in files}
-    found = dict.fromkeys(kind for kind in kinds.values() if kind not in (None, "table"))
+    tools = dict.fromkeys(kind for kind in kinds.values() if kind not in (None, "table"))
     if tool is None:
-        if len(found) > 1:
-            raise DataError(f"files of {' and '.join(map(str, found))} stand together; say which with --from")
-        tool = cast("Tool", next(iter(found), "table" if "table" in kinds.values() else None))
+        if len(tools) > 1:
+            raise DataError(f"files of {' and '.join(map(str, tools))} stand together; say which with --from")
+        tool = cast("Tool", next(iter(tools), "table" if "table" in kinds.values() else None))
         if tool is None:
             raise DataError(f"{paths[0]} holds no results of a tool that is read ({', '.join(TOOLS)})")
     if tool == "table":

@@ -90,24 +90,24 @@ def table_of_runs(runs: Sequence[ToolRun], notes: Sequence[str] = ()) -> Importe
     """
     for run in runs:
         check_header(run)
-    said = list(notes)
+    lines = list(notes)
     rows: list[dict[str, Any]] = []
     for (task, model), same in _named(runs).items():
-        merged = _merged(same, said)
+        merged = _merged(same, lines)
         rows += [{**row, "task": task, "model": model, "cluster": f"{task}/{row['item_id']}"} for row in merged]
     if not rows:
         raise DataError("the files hold no samples")
-    _count_failures(rows, said)
+    _count_failures(rows, lines)
     frame, _ = frame_of_rows(rows)
     names = dict.fromkeys(name for run in runs for name in run.scores)
     numeric = [name for name in names if name in frame.columns and frame[name].dtype.is_numeric()]
     text = [name for name in names if name in frame.columns and name not in numeric and frame[name].drop_nulls().len()]
-    said += [
+    lines += [
         f"score {name} is text ({', '.join(map(repr, frame[name].drop_nulls().unique().sort().to_list()[:4]))}); "
         f"--map '{name}: VALUE=NUMBER, …' makes it a number"
         for name in text
     ]
-    return ImportedTable(frame, tuple(numeric), tuple(said))
+    return ImportedTable(frame, tuple(numeric), tuple(lines))
 
 
 def _named(runs: Sequence[ToolRun]) -> dict[tuple[str, str], list[ToolRun]]:
@@ -148,16 +148,16 @@ def _task_groups(runs: Sequence[ToolRun]) -> dict[int, ToolRun]:
 
 def _labels(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[tuple[Any, str]]:
     """Each entry's key with ``[fact=value, …]`` of the facts that differ among the entries of one key."""
-    written = [(key, {name: _short(value) for name, value in facts.items()}) for key, facts in entries]
+    written = [(key, {name: _short(value) for name, value in settings.items()}) for key, settings in entries]
     values: dict[Any, dict[str, set[str | None]]] = defaultdict(lambda: defaultdict(set))
-    for key, facts in written:
+    for key, settings in written:
         names = {name for other, given in written if other == key for name in given}
         for name in names:
-            values[key][name].add(facts.get(name))
+            values[key][name].add(settings.get(name))
     labels = []
-    for key, facts in written:
+    for key, settings in written:
         differing = sorted(name for name, distinct in values[key].items() if len(distinct) > 1)
-        parts = [f"{name}={facts[name]}" for name in differing if name in facts]
+        parts = [f"{name}={settings[name]}" for name in differing if name in settings]
         labels.append((key, f"[{', '.join(parts)}]" if parts else ""))
     return labels
 

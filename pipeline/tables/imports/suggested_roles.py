@@ -68,8 +68,8 @@ def _can_help(part: pl.DataFrame, name: str, gold: str) -> bool:
     if part[name].equals(part[gold], null_equal=True):
         return False
     labeled, unlabeled = part.filter(pl.col(gold).is_not_null()), part.filter(pl.col(gold).is_null())
-    known = not unlabeled.height or unlabeled[name].null_count() < unlabeled.height
-    return known and labeled[name].drop_nulls().n_unique() > 1
+    complete = not unlabeled.height or unlabeled[name].null_count() < unlabeled.height
+    return complete and labeled[name].drop_nulls().n_unique() > 1
 
 
 def _repeats(frame: pl.DataFrame) -> bool:

@@ -93,13 +93,13 @@ def adaptive_profile(
         if keep_influence:
             influence.append(sample.sums(fit.linear * fit.error))
     summary = join_summaries(parts)
-    facts: dict[str, Any] = {"label_draw_p": problem.draw_p, "learner": learner, "locality": axis.names}
+    diagnostics: dict[str, Any] = {"label_draw_p": problem.draw_p, "learner": learner, "locality": axis.names}
     if empty == "pooled":
-        summary, facts["synthetic"] = _synthetic(summary, labels, left_out, pooled[:, :width], square, sample)
+        summary, diagnostics["synthetic"] = _synthetic(summary, labels, left_out, pooled[:, :width], square, sample)
     share = is_binary(sample.y) if binary is None else binary
     omega = np.concatenate(omegas, axis=1)
     kept = np.concatenate(influence) if keep_influence else None
-    return finish(axis.at, summary, sample, omega, left_out, square, share, method, facts, kept)
+    return finish(axis.at, summary, sample, omega, left_out, square, share, method, diagnostics, kept)
 
 
 def _by_source(columns: FloatArray, curved: bool) -> tuple[FloatArray, ...]:
@@ -230,7 +230,7 @@ def finish(
     square: FloatArray,
     binary: bool,
     method: str,
-    facts: dict[str, Any],
+    diagnostics: dict[str, Any],
     influence: FloatArray | None,
 ) -> FittedProfile:
     """Steady the variances of outcomes that are not binary, and name what the rule did."""
@@ -239,12 +239,12 @@ def finish(
         summary, df = _steadied(summary)
     reached = summary.n_effective > 0.0
     ratio = summary.raw_r2  # variance against that of the plain local mean
-    said = np.where(ratio < 0.95, "help", np.where(ratio > 1.05, "hurt", "neutral"))
-    said = np.where(reached, said, "none")
+    verdict = np.where(ratio < 0.95, "help", np.where(ratio > 1.05, "hurt", "neutral"))
+    verdict = np.where(reached, verdict, "none")
     weight = omega[:, reached].mean(axis=1) if reached.any() else omega.mean(axis=1)
-    facts = {"rule": heaviest(left_out.labels, weight), "standardized": True, **facts}
+    diagnostics = {"rule": heaviest(left_out.labels, weight), "standardized": True, **diagnostics}
     return FittedProfile(
-        at, summary, sample, binary, square, df, [str(word) for word in said], method, facts, influence
+        at, summary, sample, binary, square, df, [str(word) for word in verdict], method, diagnostics, influence
     )
 
 
@@ -253,14 +253,14 @@ def _steadied(summary: PointSummary) -> tuple[PointSummary, FloatArray]:
     freedom = np.maximum(summary.independent - 1.0, 0.0)
     noise = summary.noise
     local = np.where(noise > 0.0, summary.variance / np.where(noise > 0.0, noise, 1.0), 0.0)
-    known = np.isfinite(summary.variance) & (summary.n_effective > 0.0)
-    if not known.any():
+    finite = np.isfinite(summary.variance) & (summary.n_effective > 0.0)
+    if not finite.any():
         return summary, summary.df
-    mass = freedom[known].sum()
-    common = (freedom[known] @ local[known]) / mass if mass > 0.0 else local[known].mean()
+    mass = freedom[finite].sum()
+    common = (freedom[finite] @ local[finite]) / mass if mass > 0.0 else local[finite].mean()
     steady = noise * (freedom * local + _PRIOR_DF * common) / (freedom + _PRIOR_DF)
-    df = np.where(known, freedom + _PRIOR_DF, summary.df)
-    return replace(summary, variance=np.where(known, np.maximum(summary.variance, steady), summary.variance)), df
+    df = np.where(finite, freedom + _PRIOR_DF, summary.df)
+    return replace(summary, variance=np.where(finite, np.maximum(summary.variance, steady), summary.variance)), df
 
 
 def _synthetic(
