@@ -77,6 +77,22 @@ def map_replicates(
     return {name: done[name] for name in tasks}
 
 
+def run_tasks(
+    options: StudyOptions,
+    function: Callable[[Payload, np.random.Generator], Any],
+    tasks: Mapping[str, Payload],
+    *,
+    stage: str,
+    signature: str = "",
+    label: str = "replicates",
+) -> dict[str, Any]:
+    """``map_replicates`` as the options of a study say: its seed, workers and progress, a checkpoint for ``stage``."""
+    return map_replicates(
+        function, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask, checkpoint=options.checkpoint(stage),
+        signature=signature, progress=options.progress, label=label,
+    )  # fmt: skip
+
+
 def run_study(study: Study, options: StudyOptions) -> StudyResult:
     """Check the options against the study, then run it."""
     if study.needs_table and options.table is None:

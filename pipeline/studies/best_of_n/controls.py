@@ -12,7 +12,7 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import blocks, evaluate, mean_cell
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 CANDIDATES, SUBSET = 16, 4
 DEPTHS, SIGMAS = (4, 8), (0.2, 0.8)
@@ -67,15 +67,12 @@ def run(options: StudyOptions) -> StudyResult:
 def _gaussian_table(reps: int, options: StudyOptions) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
     for draws in DEPTHS:
-        replicates = map_replicates(
+        replicates = run_tasks(
+            options,
             gaussian_differences,
             {f"gaussian-{draws}-{name}": (size, draws) for name, size in blocks(reps, BLOCK).items()},
-            seed=options.seed,
-            jobs=options.jobs,
-            dask=options.dask,
-            checkpoint=options.checkpoint(f"gaussian-{draws}"),
+            stage=f"gaussian-{draws}",
             signature=f"{reps} pools",
-            progress=options.progress,
             label=f"blocks of Gaussian pools, K={draws}",
         )
         values = np.concatenate([np.array(block) for block in replicates.values()], axis=2)
@@ -95,15 +92,12 @@ def _bernoulli_table(reps: int, options: StudyOptions) -> ResultTable:
     rows: list[tuple[Cell, ...]] = []
     for pool, published in PUBLISHED.items():
         m, n, draws = pool
-        replicates = map_replicates(
+        replicates = run_tasks(
+            options,
             bernoulli_errors,
             {f"bernoulli-{m}-{n}-{draws}-{name}": (size, m, n, draws) for name, size in blocks(reps, BLOCK).items()},
-            seed=options.seed,
-            jobs=options.jobs,
-            dask=options.dask,
-            checkpoint=options.checkpoint(f"bernoulli-{m}-{n}-{draws}"),
+            stage=f"bernoulli-{m}-{n}-{draws}",
             signature=f"{reps} matrices",
-            progress=options.progress,
             label=f"blocks of Bernoulli matrices, {pool}",
         )
         holdout, by_index = np.concatenate([np.array(block) for block in replicates.values()], axis=1)

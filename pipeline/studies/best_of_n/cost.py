@@ -11,7 +11,7 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import blocks, evaluate, jackknife
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Measured, ResultTable, StudyResult
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 CANDIDATES, DEPTH, SIGMA = 8, 1, 0.6
 BLOCK = 500
@@ -56,15 +56,12 @@ def run(options: StudyOptions) -> StudyResult:
     reps = options.reps or study.default_reps
     rows = []
     for draws in PAPER:
-        replicates = map_replicates(
+        replicates = run_tasks(
+            options,
             moments,
             {f"k{draws}-{name}": (size, draws) for name, size in blocks(reps, BLOCK).items()},
-            seed=options.seed,
-            jobs=options.jobs,
-            dask=options.dask,
-            checkpoint=options.checkpoint(f"k{draws}"),
+            stage=f"k{draws}",
             signature=f"{reps} pools, K={draws}",
-            progress=options.progress,
             label=f"blocks of pools, K={draws}",
         )
         rows.append((str(draws), *cost_row(np.array(list(replicates.values())), draws)))

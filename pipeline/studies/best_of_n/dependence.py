@@ -8,7 +8,7 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.studies.best_of_n.simulation import Evaluation, blocks, evaluate, mean_cell
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, ResultTable, StudyResult
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 CANDIDATES, SUBSET, DRAWS, SIGMA = 16, 4, 8, 0.4
 DEPTH = DRAWS - 1
@@ -37,16 +37,8 @@ def simulate(pools: int, generator: np.random.Generator) -> list[list[list[float
 def run(options: StudyOptions) -> StudyResult:
     """Table 3 and the prediction of its first column."""
     reps = options.reps or study.default_reps
-    replicates = map_replicates(
-        simulate,
-        blocks(reps, BLOCK),
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("pools"),
-        signature=f"{reps} pools",
-        progress=options.progress,
-        label="blocks of pools",
+    replicates = run_tasks(
+        options, simulate, blocks(reps, BLOCK), stage="pools", signature=f"{reps} pools", label="blocks of pools"
     )
     values = np.concatenate([np.array(block) for block in replicates.values()], axis=2)
     by_rho = {rho: Evaluation(*values[at]) for at, rho in enumerate(PAPER)}

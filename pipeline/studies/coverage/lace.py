@@ -17,7 +17,7 @@ from pipeline.estimators.results import Profile
 from pipeline.studies.lace.designs import Design, repeated_pool, setting_b, setting_c
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 Target: TypeAlias = Literal["pool", "population"]
 Rule: TypeAlias = Literal["paper", "average", "band"]
@@ -136,15 +136,12 @@ def _run(options: StudyOptions) -> StudyResult:
                         task = f"{name}/{n}/{target}/{rule}/{start}"
                         tasks[task] = (name, n, target, rule, min(CHUNK, reps - start))
                         cells.setdefault((name, n, target, rule), []).append(task)
-    replicates = map_replicates(
+    replicates = run_tasks(
+        options,
         chunk_hits,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("coverage"),
+        stage="coverage",
         signature=f"coverage reps={reps}",
-        progress=options.progress,
         label=f"chunks of {CHUNK} replicates",
     )
     rows: list[tuple[Cell, ...]] = []

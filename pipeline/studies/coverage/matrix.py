@@ -28,7 +28,7 @@ from pipeline.estimators import (
 from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 Target: TypeAlias = Literal["pool", "population"]
 
@@ -314,11 +314,14 @@ def _run(options: StudyOptions) -> StudyResult:
             name = "/".join(str(part) for part in (*cell, start))
             tasks[name] = (*cell, min(CHUNK, reps - start))
             parts.setdefault(cell, []).append(name)
-    replicates = map_replicates(
-        chunk, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask,
-        checkpoint=options.checkpoint("matrix"), signature=f"evaluation-matrix reps={reps}",
-        progress=options.progress, label=f"chunks of {CHUNK} replicates",
-    )  # fmt: skip
+    replicates = run_tasks(
+        options,
+        chunk,
+        tasks,
+        stage="matrix",
+        signature=f"evaluation-matrix reps={reps}",
+        label=f"chunks of {CHUNK} replicates",
+    )
     rows: list[tuple[Cell, ...]] = []
     for (method, draw, n, target), names in parts.items():
         sums = CellSums.of(np.concatenate([np.asarray(replicates[name]["sums"], dtype=np.float64) for name in names]))

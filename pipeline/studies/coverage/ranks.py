@@ -14,7 +14,7 @@ from pipeline.estimators import PairedDifference, fit_gap, joint_gaps, paired_di
 from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 Target: TypeAlias = Literal["pool", "population"]
 Estimator: TypeAlias = Literal["labels", "LACE"]
@@ -146,15 +146,12 @@ def _tasks(reps: int) -> dict[str, tuple[str, int, int, Target, int]]:
 def _run(options: StudyOptions) -> StudyResult:
     reps = options.reps or DEFAULT_REPS
     tasks = _tasks(reps)
-    replicates = map_replicates(
+    replicates = run_tasks(
+        options,
         chunk,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("ranks"),
+        stage="ranks",
         signature=f"rank-coverage reps={reps}",
-        progress=options.progress,
         label=f"chunks of {CHUNK} replicates",
     )
     cells: dict[tuple[str, int, int, Target, str], list[list[float]]] = {}

@@ -12,7 +12,7 @@ from pipeline.studies.lace.designs import Design, gain_prediction, setting_a, sp
 from pipeline.studies.lace.efficiency import log_ratio
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 from pipeline.studies.svg import Series, line_chart
 
 SHARES = (0.05, 0.10, 0.15)
@@ -106,15 +106,12 @@ def run(options: StudyOptions) -> StudyResult:
     tasks = {
         f"{size}/{start}": (size, min(CHUNK, reps - start)) for size in POOL_SIZES for start in range(0, reps, CHUNK)
     }
-    replicates = map_replicates(
+    replicates = run_tasks(
+        options,
         replicate_errors,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("setting-a"),
+        stage="setting-a",
         signature=f"setting-a reps={reps}",
-        progress=options.progress,
         label=f"chunks of {CHUNK} replicates",
     )
     errors = {

@@ -26,7 +26,7 @@ from pipeline.studies.lace.peers import installed_peers
 from pipeline.studies.real.tables import RealCell, is_known, load_cells, spread_targets
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 CHUNK = 25
 TARGETS_PER_AXIS = 3
@@ -109,15 +109,12 @@ def run(options: StudyOptions) -> StudyResult:
         for start in range(0, reps, CHUNK)
     }
     where = "synthetic" if options.table is None else Path(options.table).name
-    replicates = map_replicates(
+    replicates = run_tasks(
+        options,
         _one_task,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("adaptive"),
+        stage="adaptive",
         signature=f"adaptive {where} reps={reps} peers={sorted(installed_peers())}",
-        progress=options.progress,
         label=f"chunks of {CHUNK} replicates",
     )
     tables: list[ResultTable] = []

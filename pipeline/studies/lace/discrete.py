@@ -13,7 +13,7 @@ from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS, design_comparison, point_estimates
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 BUDGETS = (500, 1000, 1500)
 DESIGNS = 20
@@ -90,15 +90,12 @@ def _run(setting: str, options: StudyOptions) -> StudyResult:
         for n in BUDGETS
         for start in range(0, reps, CHUNK)
     }
-    replicates = map_replicates(
+    replicates = run_tasks(
+        options,
         replicate_errors,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint(f"setting-{setting}"),
+        stage=f"setting-{setting}",
         signature=f"setting-{setting} designs={DESIGNS} reps={reps}",
-        progress=options.progress,
         label=f"chunks of {CHUNK} replicates",
     )
     errors: dict[tuple[int, int], list[Any]] = {}

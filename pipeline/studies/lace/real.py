@@ -17,7 +17,7 @@ from pipeline.studies.real.splits import ADAPTIVE, BUDGETS, cell_pool, method_va
 from pipeline.studies.real.tables import RealCell, is_known, load_cells, spread_targets
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 from pipeline.studies.svg import Series, line_chart
 
 NAMES: Mapping[str, str] = {**LABELS, ADAPTIVE: "LACE, adaptive rule"}
@@ -78,15 +78,12 @@ def run(options: StudyOptions) -> StudyResult:
         for cell in cells
         if (part != "kernels" or cell.levels is not None) and (part != "grid" or cell.kind != "categorical")
     }
-    replicates: dict[str, Errors] = map_replicates(
+    replicates: dict[str, Errors] = run_tasks(
+        options,
         replicate_errors,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("real"),
+        stage="real",
         signature=f"real {Path(options.table).name} reps={reps}",
-        progress=options.progress,
         label="parts of cells",
     )
     results: list[ResultTable] = []

@@ -12,7 +12,7 @@ from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS, design_comparison, point_estimates
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 Reading = Literal["text", "printed"]
 BUDGETS = (50, 100, 200)
@@ -81,15 +81,12 @@ def collect(
             for start in range(0, reps, CHUNK):
                 payload = (benchmark, regime, n, reading, jitter, methods, min(CHUNK, reps - start))
                 tasks[f"{kind}/{benchmark}/{regime}/{n}/{start}"] = payload
-    replicates = map_replicates(
+    replicates = run_tasks(
+        options,
         replicate_errors,
         tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint(f"repeated-pool-{kind}"),
+        stage=f"repeated-pool-{kind}",
         signature=f"repeated-pool {kind} reps={reps}",
-        progress=options.progress,
         label=f"chunks of {CHUNK} replicates, reading {kind}",
     )
     errors: dict[tuple[str, int, int], list[list[float]]] = {}

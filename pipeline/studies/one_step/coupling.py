@@ -12,7 +12,7 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.studies.one_step.simulation import Coupling, Draws, World
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 from pipeline.studies.svg import Series, line_chart
 
 ITEMS, DRAWS = 1000, 500
@@ -103,16 +103,7 @@ def _run(options: StudyOptions) -> StudyResult:
         for variance in VARIANCES
         for rep in range(reps)
     }
-    results = map_replicates(
-        one_replicate,
-        tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint("coupling"),
-        signature=f"reps={reps}",
-        progress=options.progress,
-    )
+    results = run_tasks(options, one_replicate, tasks, stage="coupling", signature=f"reps={reps}")
     parts = [_table(results, coupling, reps) for coupling in READINGS]
     chart = line_chart(
         [entry for _, series, _, _ in parts for entry in series],

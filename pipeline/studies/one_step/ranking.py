@@ -22,7 +22,7 @@ from pipeline.studies.one_step.simulation import (
 )
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 from pipeline.studies.svg import Series, line_chart
 
 ITEMS, DRAWS, FOLDS, GAP = 1000, 500, 5, 0.05
@@ -154,16 +154,7 @@ def _run(axis: Axis, figures: tuple[str, str], title: str, options: StudyOptions
     tasks: dict[str, Payload] = {
         f"{name}:{level}:{rep}": (variances, noise) for level, variances, noise in levels for rep in range(reps)
     }
-    results = map_replicates(
-        one_replicate,
-        tasks,
-        seed=options.seed,
-        jobs=options.jobs,
-        dask=options.dask,
-        checkpoint=options.checkpoint(name),
-        signature=f"reps={reps}",
-        progress=options.progress,
-    )
+    results = run_tasks(options, one_replicate, tasks, stage=name, signature=f"reps={reps}")
     tables, series = _tables(axis, results, reps)
     accuracy, reduction = series["accuracy"], series["reduction"]
     return StudyResult(

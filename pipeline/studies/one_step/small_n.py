@@ -16,7 +16,7 @@ from pipeline.estimators.one_step import control_variate as cv
 from pipeline.estimators.one_step.correction import Design, Power, contrast_of, correct, other_targets
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 from pipeline.studies.svg import Series, line_chart
 
 Quality = Literal["good", "biased", "anti-calibrated", "independent"]
@@ -147,28 +147,15 @@ def _rows(chunks: list[dict[str, Any]], head: tuple[Cell, ...]) -> list[tuple[Ce
 def _run(options: StudyOptions) -> StudyResult:
     reps = options.reps or study.default_reps
     chunks = max(2, -(-reps // CHUNK))
-    signature = f"chunks={chunks}"
-    common: dict[str, Any] = {
-        "seed": options.seed,
-        "jobs": options.jobs,
-        "dask": options.dask,
-        "signature": signature,
-        "progress": options.progress,
-    }
-    small = map_replicates(
-        small_sample,
-        {f"{q}:{n}:{c}": (n, q) for q in QUALITIES for n in SIZES for c in range(chunks)},
-        checkpoint=options.checkpoint("small"),
-        label="chunks of within-item replicates",
-        **common,
-    )
-    pool = map_replicates(
-        pool_sample,
+    small = run_tasks(
+        options, small_sample, {f"{q}:{n}:{c}": (n, q) for q in QUALITIES for n in SIZES for c in range(chunks)},
+        stage="small", signature=f"chunks={chunks}", label="chunks of within-item replicates",
+    )  # fmt: skip
+    pool = run_tasks(
+        options, pool_sample,
         {f"{q}:{sd}:{c}": (q, sd) for q in ("good", "independent") for sd in (1.0, 2.0) for c in range(chunks)},
-        checkpoint=options.checkpoint("pool"),
-        label="chunks of pool replicates",
-        **common,
-    )
+        stage="pool", signature=f"chunks={chunks}", label="chunks of pool replicates",
+    )  # fmt: skip
     measures = ("rule", "coverage", "coverage of t", "MSE ratio", "bias", "mean SE²/MSE")
     tables, curves = [], []
     for quality in QUALITIES:

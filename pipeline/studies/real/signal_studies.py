@@ -20,7 +20,7 @@ from pipeline.studies.lace.efficiency import log_ratio
 from pipeline.studies.real.tables import is_known, load_cells, spread_targets
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
-from pipeline.studies.runner import map_replicates
+from pipeline.studies.runner import run_tasks
 
 Pool: TypeAlias = tuple[FloatArray, PreparedSignals]
 
@@ -128,11 +128,7 @@ def _run_curved(options: StudyOptions) -> StudyResult:
         for n in BUDGETS
         if pool is None or 2 * n <= len(pool[0])
     }
-    replicates = map_replicates(
-        _curved_task, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask,
-        checkpoint=options.checkpoint("curved"), signature=f"curved reps={reps}", progress=options.progress,
-        label="cells",
-    )  # fmt: skip
+    replicates = run_tasks(options, _curved_task, tasks, stage="curved", signature=f"curved reps={reps}", label="cells")
     tables, overall = [], []
     for title, inside in (("Synthetic designs", True), ("Real tables", False)):
         rows: list[tuple[Cell, ...]] = []
@@ -295,11 +291,9 @@ def _stratified(y: FloatArray, share: FloatArray, mask: BoolArray) -> float:
 def _run_free(options: StudyOptions) -> StudyResult:
     reps = options.reps or REPS
     tasks = {f"{name}/{n}": (run, n, reps) for name, run in _answer_tables(options).items() for n in BUDGETS}
-    replicates = map_replicates(
-        _free_task, tasks, seed=options.seed, jobs=options.jobs, dask=options.dask,
-        checkpoint=options.checkpoint("free"), signature=f"free-signals reps={reps}", progress=options.progress,
-        label="runs",
-    )  # fmt: skip
+    replicates = run_tasks(
+        options, _free_task, tasks, stage="free", signature=f"free-signals reps={reps}", label="runs"
+    )
     rows = []
     for name in tasks:
         run, _, n = name.rpartition("/")
