@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="COL", help="Column that splits TABLE into one cell per value.")
 @click.option("--id", "item", metavar="COL", help="TABLE's item column.")
 def command(name: str | None, tables: tuple[Path, ...], list_all: bool, as_json: bool, **given: Any) -> None:
-    """Run the study NAME, on TABLE (or finished runs) where it needs one."""
-    if list_all or name is None:
-        if name is None and not list_all:
-            raise InputError("which study? `auxeval study --list` names them")
+    """Run the study NAME, on TABLE (or finished runs) where it needs one; `study list` names them."""
+    if list_all or name == "list":
         _print_list(as_json)
         return
+    if name is None:
+        raise InputError("which study? `auxeval study --list` names them")
     from pipeline.studies.registry import StudyOptions, TableColumns, load_study
     from pipeline.studies.runner import run_study, write_result
 

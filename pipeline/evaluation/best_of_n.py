@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.estimators import (
+    Estimate,
     best_of_n_batch,
     best_of_n_gold,
     best_of_n_warnings,
@@ -161,9 +162,26 @@ def _prompt_clusters(frame: pl.DataFrame, matrices: ScoreMatrices) -> list[str] 
     return [of[prompt] for prompt in matrices.prompts]
 
 
-def _form(values: Sequence[FloatArray]) -> Literal["t", "wilson"]:
-    """Of a share's interval, where every score is 0 or 1: Student's t has no width there, or ends below 0."""
+def interval_form(values: Sequence[FloatArray]) -> Literal["t", "wilson"]:
+    """Wilson's where every value is 0 or 1: Student's t has no width where all agree, and ends outside [0, 1]."""
     return "wilson" if all(np.isin(part, (0.0, 1.0)).all() for part in values) else "t"
+
+
+def _gold_mean(selected: FloatArray, gold: Sequence[FloatArray], options: Mapping[str, Any]) -> Estimate:
+    """Mean gold of the selected candidates, whose interval has a width and ends where gold does.
+
+    Wilson's for gold in [0, 1], grades between right and wrong too: t ended at 1.04 correct answers. Where gold has
+    another scale and all prompts agree, Wilson's on the range that gold takes; t's where it takes one value only.
+    """
+    least, most = min(part.min() for part in gold), max(part.max() for part in gold)
+    if least >= 0.0 and most <= 1.0:
+        return population_mean(selected, interval="wilson", **options)
+    estimate = population_mean(selected, **options)
+    if estimate.se > 0.0 or most == least:
+        return estimate
+    scaled = population_mean((selected - least) / (most - least), interval="wilson", **options)
+    low, high = (float(least + (most - least) * end) for end in (scaled.low, scaled.high))
+    return replace(estimate, low=low, high=high, interval="wilson")
 
 
 def policy_values(
@@ -192,17 +210,18 @@ def policy_values(
     single = np.array([float(matrix.mean()) for matrix in scores])
     options: dict[str, Any] = {"level": level, "clusters": clusters}
     estimated = [
-        BestOfNEstimate(target, n, j, population_mean(values, interval=_form(scores), **options), "score"),
+        BestOfNEstimate(target, n, j, population_mean(values, interval=interval_form(scores), **options), "score"),
         BestOfNEstimate(target, n, j, paired_difference(values, single, **options), "gain"),
     ]
     whole = [k for k, gold in enumerate(matrices.gold or ()) if np.isfinite(gold).all()]
     if len(whole) < 2 or matrices.gold is None:
         return estimated
+    graded = [matrices.gold[k] for k in whole]
     options["clusters"] = None if clusters is None else [clusters[k] for k in whole]
-    selected = np.array([best_of_n_gold(scores[k], matrices.gold[k], n, j) for k in whole])
-    plain = np.array([float(matrices.gold[k].mean()) for k in whole])
+    selected = np.array([best_of_n_gold(scores[k], gold, n, j) for k, gold in zip(whole, graded, strict=True)])
+    plain = np.array([float(gold.mean()) for gold in graded])
     return [
         *estimated,
-        BestOfNEstimate(target, n, j, population_mean(selected, interval=_form(matrices.gold), **options), "gold"),
+        BestOfNEstimate(target, n, j, _gold_mean(selected, graded, options), "gold"),
         BestOfNEstimate(target, n, j, paired_difference(selected, plain, **options), "gold_gain"),
     ]

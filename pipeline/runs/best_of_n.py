@@ -13,7 +13,7 @@ from pipeline.estimators import (
     best_of_n_warnings,
     population_mean,
 )
-from pipeline.evaluation.best_of_n import policy_values
+from pipeline.evaluation.best_of_n import interval_form, policy_values
 from pipeline.evaluation.document import BestOfNEstimate, Warned
 from pipeline.runs.frames import RunTables
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
@@ -68,8 +68,8 @@ def _matrices(tables: RunTables, target: str, *, min_scores: int, min_candidates
 def _curve(matrices: ScoreMatrices, j: int) -> list[dict[str, Any]]:
     """Value of the J-score policy for every N up to the smallest number of candidates."""
     scores = list(matrices.matrices)
-    most = min(len(matrix) for matrix in scores)
+    most, form = min(len(matrix) for matrix in scores), interval_form(scores)
     return [
-        {"n": n, "j": j, "estimate": population_mean(best_of_n_batch(scores, n, j)).to_dict()}
+        {"n": n, "j": j, "estimate": population_mean(best_of_n_batch(scores, n, j), interval=form).to_dict()}
         for n in range(1, most + 1)
     ]

@@ -63,3 +63,35 @@ def test_best_of_n_refusals(
     code, out, err = estimate(capsys, score_table(tmp_path / "s.csv"), *arguments, "--json")
     assert (code, out) == (2, "")
     assert message in err
+
+
+GOLDS = {
+    "right and wrong": lambda p, c: c % 2,
+    "always right": lambda p, c: 1,
+    "grades between": lambda p, c: (c % 3) / 2,
+    "nearly always right": lambda p, c: 1 if p else 0.5,
+    "a prompt without gold": lambda p, c: None if p == 3 else 1,
+    "another scale, all alike": lambda p, c: 1 + 8 * (c == 4),
+}
+
+
+@pytest.mark.parametrize("kind", GOLDS)
+def test_gold_intervals_have_a_width_and_end_where_gold_does(
+    kind: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = [
+        {"prompt": p, "candidate": c, "draw": d, "score": 10 * c + d + p % 2, "gold": GOLDS[kind](p, c)}
+        for p in range(12)
+        for c in range(5)
+        for d in range(3)
+    ]
+    path = tmp_path / "g.csv"
+    pl.DataFrame(rows).write_csv(path)
+    document = json.loads(estimate(capsys, path, "--best-of-n", "2,5", "--gold", "gold", "--json")[1])
+    gold = [row["estimate"] for row in document["best_of_n"] if row["measure"] == "gold"]
+    assert len(gold) == 2
+    given = [row["gold"] for row in rows if row["gold"] is not None]
+    most = max(1, *given)
+    for entry in gold:
+        assert min(0, *given) <= entry["low"] < entry["high"] <= most, entry
+        assert entry["low"] <= entry["value"] <= entry["high"]

@@ -26,6 +26,12 @@ def test_list_names_every_study() -> None:
     assert "lace-real" in names
 
 
+def test_list_is_also_a_word() -> None:
+    """`runs list` had taught people `study list`, which answered that there is no such study."""
+    assert invoke("list").output == invoke("--list").output
+    assert invoke("list", "--json").output == invoke("--list", "--json").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
