@@ -219,7 +219,7 @@ class PriceConfig(Section):
 class ModelConfig(Section):
     """One model and how it is reached."""
 
-    later = frozenset({"headers_env"})
+    later = frozenset({"headers_env", "serve"})
 
     model: Annotated[str, Field(min_length=1)]
     """The `provider/model` string, as LiteLLM takes it; `sim/…` is simulated."""
@@ -231,6 +231,8 @@ class ModelConfig(Section):
     """Header → name of the environment variable that holds its value, for gateways that ask for more than a key."""
     transport: Literal["litellm", "direct", "simulated"] | None = None
     """How it is reached; left out: `litellm`, or `simulated` for `sim/…`."""
+    serve: Literal["smollm2-135m"] | None = None
+    """A small model that the run serves on this machine while it lasts (extra `laptop`), in the place of `api_base`."""
     params: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling parameters sent with every request."""
     drop_params: tuple[str, ...] = ()
@@ -276,9 +278,20 @@ class ModelConfig(Section):
     @model_validator(mode="after")
     def _reachable(self) -> ModelConfig:
         check_model(self.model)
-        if self.transport == "direct" and self.api_base is None:
+        if self.transport == "direct" and self.api_base is None and self.serve is None:
             raise ValueError("transport direct needs api_base, the URL of an OpenAI-compatible server")
+        if self.serve is not None:
+            self._is_served_here()
         check_params(self.params)
         if self.api_base is not None and not self.is_simulated:
             check_address(self.api_base)
         return self
+
+    def _is_served_here(self) -> None:
+        """Refuse what has no meaning for a server that the run starts itself."""
+        if self.api_base is not None:
+            raise ValueError("serve starts a server of the run's own, and api_base names another; give one of them")
+        if self.is_simulated or not self.model.startswith("openai/"):
+            raise ValueError("serve speaks OpenAI's protocol; write model: openai/NAME")
+        if self.api_key_env is not None or self.headers_env:
+            raise ValueError("a served model takes no key; leave out api_key_env and headers_env")

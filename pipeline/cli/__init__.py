@@ -34,6 +34,7 @@ _COMMANDS = {
     "export": ("export", "The responses of a run as one portable file."),
     "cache": ("cache", "Care of the response cache."),
     "config": ("config", "Check a configuration file."),
+    "serve-local": ("serve_local", "A small model on this machine, without keys."),
     "doctor": ("doctor", "Check keys, models, prices, cache and disk."),
     "skill": ("skill", "Which command answers which question, with the traps."),
     "schema": ("schema", "The shape of what --json prints, as JSON Schema."),

@@ -21,6 +21,7 @@ from pipeline.models.identity import canonical_json, earlier_keys, request_key, 
 from pipeline.models.journal import Journal
 from pipeline.models.leases import HEARTBEAT_S
 from pipeline.models.ledger import Ledger
+from pipeline.models.limits import ModelLimits
 from pipeline.models.live_calls import Clock, LiveModel, Sent
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import require_prices
@@ -100,17 +101,15 @@ class Gateway:
         self._cache, self._budget, self._record = cache, budget, record
         self._transports: dict[str, Transport] = dict(transports or {})
         self._opened: dict[str, asyncio.Task[None]] = {}
-        self._offline = offline
         self._recorded_failures = recorded_failures or {}
-        self._on_negotiated = on_negotiated
+        self._offline, self._on_negotiated = offline, on_negotiated
         self._flights: Flights[Outcome | None] = Flights()
         self._stopped: RunStopped | None = None
         self._journal = Journal(cache)
         self._ledger = None if offline else ledger or Ledger(cache, f"unnamed-{secrets.token_hex(8)}")
         self._heart: asyncio.Task[None] | None = None
-        self._disk_checked = -1e9
-        self._warned: set[str] = set()
-        self._clock = Clock(clock, sleep)
+        self._disk_checked, self._warned = -1e9, set[str]()
+        self._clock, self._served = Clock(clock, sleep), dict[str, ModelLimits]()
         self._models = {name: self._live_model(spec, (negotiated or {}).get(name)) for name, spec in specs.items()}
         self.misses: list[Miss] = []
 
@@ -130,6 +129,7 @@ class Gateway:
             self._budget,
             self._ledger,
             self._journal,
+            self._served,
             transport=self._transport,
             before_attempt=self._before_attempt,
             clock=self._clock,

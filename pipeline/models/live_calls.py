@@ -60,6 +60,7 @@ class LiveModel:
         budget: shared by all models.
         ledger: of the run.
         journal: writes the ledger and the cache.
+        served: limits that entries on one served model share: what waits here for a slot is not yet on the clock.
         transport: gives the opened transport of the entry.
         before_attempt: raises RunStopped where no further attempt may start (stopped, disk full).
         clock: time.
@@ -72,6 +73,7 @@ class LiveModel:
         budget: Budget,
         ledger: Ledger | None,
         journal: Journal,
+        served: dict[str, ModelLimits],
         *,
         transport: Callable[[ModelSpec], Awaitable[Transport]],
         before_attempt: Callable[[], None],
@@ -80,7 +82,8 @@ class LiveModel:
         self.spec = spec
         self.endpoint = spec.endpoint or public_endpoint(environment_base(spec))
         self.negotiation = negotiation
-        self.limits = ModelLimits(spec.max_concurrency, rpm=spec.rpm, tpm=spec.tpm, clock=clock.now, sleep=clock.sleep)
+        limits = ModelLimits(spec.max_concurrency, rpm=spec.rpm, tpm=spec.tpm, clock=clock.now, sleep=clock.sleep)
+        self.limits = served.setdefault(self.endpoint or "", limits) if spec.is_served else limits
         self._budget, self._journal = budget, journal
         self._ledger = ledger
         self._shown = None if ledger is None else ledger.shown().get(spec.name)

@@ -67,6 +67,11 @@ class ModelSpec:
         return (*((self.api_key,) if self.api_key else ()), *self.headers.values())
 
     @property
+    def is_served(self) -> bool:
+        """Whether its server is started by the run, on this machine."""
+        return self.api_base is not None and self.api_base.startswith("served://")
+
+    @property
     def provider(self) -> str:
         """What stands before the first slash of the model string."""
         return self.model.partition("/")[0]

@@ -54,6 +54,9 @@ def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
     Raises:
         InputError: there are none, or some have no auxeval, another version of it, or lack a key.
     """
+    served = [name for name, spec in specs.items() if spec.is_served]
+    if served:
+        raise ConfigError(f"models.{served[0]}: serve starts a server on this machine; workers elsewhere need api_base")
     if not client.nthreads():
         raise InputError("the Dask scheduler has no worker; start some with dask worker ADDRESS")
     ours = version("auxeval")

@@ -21,6 +21,7 @@ from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.gateway import Gateway
 from pipeline.models.ledger import Ledger
+from pipeline.models.local.transport import with_servers
 from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import Transport
 from pipeline.models.types import Failed
@@ -247,6 +248,7 @@ def _transports(prepared: Prepared, given: Mapping[str, Transport] | None) -> di
         from pipeline.models.simulated import simulated_transports
 
         transports = {**simulated_transports(prepared.world, prepared.specs.values()), **transports}
+    transports = with_servers(transports, prepared.specs.values())
     embedding = wanted_embedding(prepared.config)
     if embedding is not None:
         from pipeline.models.transports import default_transport

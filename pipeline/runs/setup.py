@@ -13,6 +13,9 @@ from pipeline.benchmark.items import Benchmark, draw_labeled, load_benchmark
 from pipeline.collection.prompts import PromptSet, load_prompts
 from pipeline.config import ModelConfig, RunConfig, load_config, parse_config
 from pipeline.errors import ConfigError, InputError
+from pipeline.models.local.server import SLOTS
+from pipeline.models.local.transport import check_served
+from pipeline.models.local.weights import local_model
 from pipeline.models.providers import with_credentials
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price
@@ -214,6 +217,7 @@ def check_ready(prepared: Prepared) -> None:
 
     Raises:
         ConfigError: an unknown provider, a missing key variable, an unknown price under ``budget.usd``.
+        ConfigError: a model is to be served here and cannot be.
         InputError: text features are asked for and the embed extra is missing.
     """
     from pipeline.models.budget import Budget
@@ -221,6 +225,7 @@ def check_ready(prepared: Prepared) -> None:
     from pipeline.models.providers import check_credentials
 
     check_credentials(prepared.specs)
+    check_served(prepared.specs.values())
     design = prepared.config.design
     if design.algorithm == "features" and design.embedding is None and "one_step" in prepared.config.estimate:
         from pipeline.tables.embedding import StaticEmbedder
@@ -250,7 +255,9 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
         from pipeline.models.simulated.transport import simulated_endpoint
 
         api_base = simulated_endpoint(world, entry.model, entry.simulate)
-    price = entry.price
+    served = None if entry.serve is None else local_model(entry.serve)
+    if served is not None:
+        api_base = served.endpoint
     spec = ModelSpec(
         name=name,
         model=entry.model,
@@ -259,12 +266,10 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
         transport=entry.resolved_transport,
         params=entry.params,
         drop_params=entry.drop_params,
-        max_concurrency=entry.max_concurrency,
+        max_concurrency=entry.max_concurrency if served is None else SLOTS,
         rpm=entry.rpm,
         tpm=entry.tpm,
-        price=None
-        if price is None
-        else Price(price.input_per_million, price.output_per_million, price.cached_input_per_million),
+        price=_price(entry),
         simulate=entry.simulate,
         attempt_timeout_s=config.attempt_timeout_s,
         call_deadline_s=config.call_deadline_s,
@@ -275,6 +280,14 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
     if any(len(secret) >= 8 and secret in sent for secret in spec.secrets):
         raise ConfigError(f"models.{name}: the value of its key variable stands in the entry itself; take it out there")
     return spec
+
+
+def _price(entry: ModelConfig) -> Price | None:
+    """What the entry says; a model served here costs time alone."""
+    given = entry.price
+    if given is None:
+        return None if entry.serve is None else Price(0.0, 0.0)
+    return Price(given.input_per_million, given.output_per_million, given.cached_input_per_million)
 
 
 def run_prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
