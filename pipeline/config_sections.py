@@ -22,7 +22,7 @@ from pipeline.credentials import check_variable
 
 __all__ = [
     "BenchmarkConfig", "FieldMap", "FilterConfig", "ModelConfig", "PositiveFloat", "PositiveInt", "PriceConfig",
-    "ProfileConfig", "Section",
+    "ProfileConfig", "RateConfig", "Section", "ServiceConfig",
 ]  # fmt: skip
 
 PresetName = Literal[
@@ -205,15 +205,49 @@ class BenchmarkConfig(Section):
         return self
 
 
-class PriceConfig(Section):
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class RateConfig(Section):
     """USD per million tokens."""
 
-    input_per_million: Annotated[float, Field(ge=0)]
+    later = frozenset({"cache_write_per_million", "reasoning_per_million"})
+
+    input_per_million: Rate
     """Of the prompt."""
-    output_per_million: Annotated[float, Field(ge=0)]
+    output_per_million: Rate
     """Of the reply, thinking included."""
-    cached_input_per_million: Annotated[float, Field(ge=0)] | None = None
+    cached_input_per_million: Rate | None = None
     """Of the part of the prompt that the provider had in its cache; left out: as the prompt."""
+    cache_write_per_million: Rate | None = None
+    """Of the part of the prompt that the provider puts into its cache; left out: as the prompt."""
+    reasoning_per_million: Rate | None = None
+    """Of the thinking in the reply; left out: as the reply."""
+
+
+class TierConfig(RateConfig):
+    """USD per million tokens of a call whose prompt is long."""
+
+    above_tokens: PositiveInt
+    """Tokens of the prompt above which the whole call has this price."""
+
+
+class ServiceConfig(RateConfig):
+    """USD per million tokens, where need be by length of the prompt."""
+
+    later = RateConfig.later | {"tiers"}
+
+    tiers: tuple[TierConfig, ...] = ()
+    """Prices of calls with longer prompts."""
+
+
+class PriceConfig(ServiceConfig):
+    """USD per million tokens, where need be by length of the prompt and by service tier."""
+
+    later = ServiceConfig.later | {"services"}
+
+    services: dict[str, ServiceConfig] = Field(default_factory=dict)
+    """Service tier that is asked for, or that the server says, as `priority` → its price."""
 
 
 class ModelConfig(Section):

@@ -167,20 +167,13 @@ async def _ask(spec: ModelSpec, cache: ReplyCache, *, embeds: bool) -> _Finding:
     """The vector of one word from a model that only embeds, at most 16 tokens from any other."""
     from pipeline.errors import AuxevalError
     from pipeline.models.budget import Budget
+    from pipeline.models.embeddings import EMBEDDING_PARAMS
     from pipeline.models.gateway import Gateway
-    from pipeline.models.transport import Transport
-    from pipeline.models.transports import default_transport
     from pipeline.models.types import Answered, CallLabel
-    from pipeline.models.vector_transport import EMBEDDING_PARAMS, VectorTransport
 
-    transports: dict[str, Transport] = {}
-    if embeds:
-        transports[spec.transport] = VectorTransport(default_transport(spec.transport))
     text = "ready" if embeds else "Reply with the word: ready"
     params = EMBEDDING_PARAMS if embeds else {"max_tokens": 16}
-    gateway = Gateway(
-        {spec.name: spec}, cache=cache, budget=Budget(), record=lambda record: None, transports=transports
-    )
+    gateway = Gateway({spec.name: spec}, cache=cache, budget=Budget(), record=lambda record: None)
     label = CallLabel(stage="doctor", item="-", role="doctor")
     check = f"model {spec.name}"
     try:

@@ -13,7 +13,7 @@ from pipeline.models.redaction import one_line
 from pipeline.models.transport import NO_FINISH_REASON, RawEmbeddings, RawReply, TransportError
 from pipeline.models.types import Request, Usage
 
-__all__ = ["completion_body", "parse_body", "read_completion", "read_embeddings", "read_usage"]
+__all__ = ["completion_body", "parse_body", "read_completion", "read_embeddings", "read_service", "read_usage"]
 
 _EVENT_HEAD = 200
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
@@ -63,7 +63,14 @@ def read_completion(data: Any, *, secrets: tuple[str, ...] = ()) -> RawReply:
         reasoning="\n".join(part for part in reasoning if part) or None,
         refusal=_text(message.get("refusal")) or None,
         served_model=served if isinstance(served, str) else None,
+        service_tier=read_service(data),
     )
+
+
+def read_service(data: Mapping[str, Any]) -> str | None:
+    """The service tier that a reply says it was served by; Anthropic says so within usage."""
+    tier = data.get("service_tier") or _mapping(data.get("usage")).get("service_tier")
+    return tier if isinstance(tier, str) else None
 
 
 def _check_ending(finish: Any) -> None:
@@ -140,6 +147,7 @@ def read_usage(usage: Any) -> Usage | None:
     prompt_details = _mapping(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
     completion_details = _mapping(usage.get("completion_tokens_details") or usage.get("output_tokens_details"))
     read = _count(usage.get("cache_read_input_tokens"))
+    written = _count(usage.get("cache_creation_input_tokens")) or _count(prompt_details.get("cache_creation_tokens"))
     cached = _count(prompt_details.get("cached_tokens")) or read or _count(usage.get("prompt_cache_hit_tokens"))
     reasoning = _count(completion_details.get("reasoning_tokens")) or _count(usage.get("reasoning_tokens"))
     if "prompt_tokens" in usage or "completion_tokens" in usage:
@@ -147,7 +155,7 @@ def read_usage(usage: Any) -> Usage | None:
     elif "input_tokens" in usage or "output_tokens" in usage:
         prompt, completion = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
         if not prompt_details:
-            prompt += read + _count(usage.get("cache_creation_input_tokens"))
+            prompt += read + written
     else:
         return None
     if not (prompt or completion) or any(_senseless(usage.get(name)) for name in _COUNTS):
@@ -157,7 +165,8 @@ def read_usage(usage: Any) -> Usage | None:
         completion = total - prompt
     elif reasoning > completion:
         completion += reasoning
-    return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion))
+    cached = min(cached, prompt)
+    return Usage(prompt, completion, cached, min(reasoning, completion), min(written, prompt - cached))
 
 
 def _senseless(value: Any) -> bool:

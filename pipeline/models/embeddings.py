@@ -2,63 +2,50 @@
 
 from __future__ import annotations
 
-import base64
-import sys
-from array import array
-from collections.abc import Sequence
+import json
+from typing import Any
 
+from pipeline.errors import ConfigError
 from pipeline.models.spec import ModelSpec
-from pipeline.models.transport import EmbeddingTransport, RawReply, Transport, TransportError
-from pipeline.models.types import Message, Request
+from pipeline.models.transport import EmbeddingTransport, RawReply, Transport
+from pipeline.models.types import Request
 
-__all__ = ["MARK", "embedding_message", "is_embedding", "read_vector", "send_attempt", "write_vector"]
+__all__ = ["EMBEDDING_PARAMS", "is_embedding", "read_vector", "send_attempt"]
 
-_ROLE = "input"
-MARK = "auxeval_task"
-"""Parameter that makes a call an embedding request: part of its identity, never sent."""
-
-
-def embedding_message(text: str) -> Message:
-    """The message that stands for a text to embed; its role keeps its key apart from any conversation's."""
-    return {"role": _ROLE, "content": text}
+_MARK = "auxeval_task"
+EMBEDDING_PARAMS: dict[str, Any] = {_MARK: "embedding"}
+"""Parameters that make a call an embedding request: part of its identity, never sent."""
+_CHAT_ONLY = frozenset({_MARK, "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop"})
 
 
 def is_embedding(request: Request) -> bool:
-    """Whether a request asks for an embedding, by its role or by the parameter of ``vector_transport``."""
-    marked = request.params.get(MARK) == "embedding"
-    return marked or (len(request.messages) == 1 and request.messages[0].get("role") == _ROLE)
+    """Whether a request asks for the vector of its only message."""
+    return request.params.get(_MARK) == "embedding"
 
 
 async def send_attempt(transport: Transport, spec: ModelSpec, request: Request, *, timeout_s: float) -> RawReply:
-    """One attempt of a conversation or of an embedding.
+    """One attempt of a conversation or of an embedding, whose reply's text is the vector as a JSON list.
 
     Raises:
-        TransportError: the attempt failed, or the transport cannot embed.
+        ConfigError: the transport cannot embed.
+        TransportError: the attempt failed.
     """
-    if request.messages[0].get("role") != _ROLE:
+    if not is_embedding(request):
         return await transport.send(spec, request, timeout_s=timeout_s)
     if not isinstance(transport, EmbeddingTransport):
-        raise TransportError("bad_request", f"the transport {spec.transport} has no embeddings")
-    raw = await transport.embed(spec, [request.messages[0]["content"]], request.params, timeout_s=timeout_s)
-    return RawReply(write_vector(raw.vectors[0]), "stop", raw.usage, served_model=raw.served_model)
+        raise ConfigError(
+            f"model {spec.name} ({spec.model}): transport {spec.transport} has no embeddings; leave out"
+            " design.embedding for the model that ships in a package"
+        )
+    params = {name: value for name, value in request.params.items() if name not in _CHAT_ONLY}
+    raw = await transport.embed(spec, [str(request.messages[0]["content"])], params, timeout_s=timeout_s)
+    vector = json.dumps([float(value) for value in raw.vectors[0]], separators=(",", ":"))
+    return RawReply(text=vector, finish_reason="stop", usage=raw.usage, served_model=raw.served_model)
 
 
-def write_vector(vector: Sequence[float]) -> str:
-    """Single-precision numbers, little endian, base64."""
-    numbers = array("f", vector)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return base64.b64encode(numbers.tobytes()).decode("ascii")
-
-
-def read_vector(text: str) -> tuple[float, ...]:
-    """The numbers of :func:`write_vector`.
-
-    Raises:
-        ValueError: the text is none of its outputs.
-    """
-    numbers = array("f")
-    numbers.frombytes(base64.b64decode(text.encode("ascii", "strict"), validate=True))
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return tuple(numbers)
+def read_vector(text: str) -> list[float]:
+    """The vector in the reply of an embedding request; ValueError if it is none."""
+    values = json.loads(text)
+    if not isinstance(values, list) or not values:
+        raise ValueError("an embedding reply holds no vector")
+    return [float(value) for value in values]

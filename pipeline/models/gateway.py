@@ -14,7 +14,6 @@ from typing import Any
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import CacheWriteError, ReplyCache
-from pipeline.models.embeddings import embedding_message, read_vector
 from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight, Flights, GatewayStatus
 from pipeline.models.identity import canonical_json, earlier_keys, request_key, sendable_messages
@@ -22,12 +21,13 @@ from pipeline.models.journal import Journal
 from pipeline.models.leases import HEARTBEAT_S
 from pipeline.models.ledger import Ledger
 from pipeline.models.limits import ModelLimits
-from pipeline.models.live_calls import Clock, LiveModel, Sent
+from pipeline.models.live_calls import Clock, LiveModel, Sent, service_of
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import require_prices
 from pipeline.models.providers import check_credentials
 from pipeline.models.reading import now_utc, read_reply, to_reply
 from pipeline.models.retries import CallTrace
+from pipeline.models.served import ServedModels
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped, StopKind
 from pipeline.models.transport import Transport, TransportError
@@ -39,6 +39,7 @@ from pipeline.models.types import (
     Failed,
     Message,
     Outcome,
+    Reply,
     ReplySchema,
     Request,
     Usage,
@@ -49,7 +50,6 @@ __all__ = ["Gateway", "GatewayStatus", "Miss"]
 _LOG = logging.getLogger(__name__)
 _MIN_FREE_BYTES = 16 * 2**20
 _DISK_CHECK_S = 0.2
-_EMBED_AT_ONCE = 1024
 _NO_USAGE = Usage()
 
 
@@ -109,9 +109,10 @@ class Gateway:
         self._ledger = None if offline else ledger or Ledger(cache, f"unnamed-{secrets.token_hex(8)}")
         self._heart: asyncio.Task[None] | None = None
         self._disk_checked, self._warned = -1e9, set[str]()
-        self._clock, self._served = Clock(clock, sleep), dict[str, ModelLimits]()
+        self._clock, self._served_limits = Clock(clock, sleep), dict[str, ModelLimits]()
         self._models = {name: self._live_model(spec, (negotiated or {}).get(name)) for name, spec in specs.items()}
         self.misses: list[Miss] = []
+        self.served = ServedModels({name: spec.model for name, spec in specs.items()})
 
     def _live_model(self, spec: ModelSpec, known: Mapping[str, Any] | None) -> LiveModel:
         note = f"negotiated {canonical_json([spec.model, spec.endpoint, list(spec.drop_params)])}"
@@ -129,7 +130,7 @@ class Gateway:
             self._budget,
             self._ledger,
             self._journal,
-            self._served,
+            self._served_limits,
             transport=self._transport,
             before_attempt=self._before_attempt,
             clock=self._clock,
@@ -225,8 +226,10 @@ class Gateway:
             # A reply that is stored while its call is still in the air is that call's: its record comes first.
             entry = None if key in self._flights else self._stored(request, key)
             if entry is not None:
-                live.negotiation.succeeded(sent)
-                return self._from_cache(live, entry, label)
+                reply = read_reply(entry.reply)
+                if not live.negotiation.answered(sent, reply):
+                    continue
+                return self._from_cache(live, entry, reply, label)
             if self._offline:
                 return self._from_record(model, key, label)
             if not live.negotiation.uncertain(sent):
@@ -238,24 +241,6 @@ class Gateway:
                     outcome = await self._fly(live, request, key, label)
             if outcome is not None:
                 return outcome
-
-    async def embed(
-        self, model: str, texts: Sequence[str], *, label: CallLabel
-    ) -> tuple[tuple[float, ...] | Failed, ...]:
-        """One vector per text (single precision), or why there is none; each is a call like any other.
-
-        Raises:
-            RunStopped: as :meth:`ask`.
-        """
-        vectors: list[tuple[float, ...] | Failed] = []
-        for start in range(0, len(texts), _EMBED_AT_ONCE):
-            batch = texts[start : start + _EMBED_AT_ONCE]
-            asked = [self.ask(model, [embedding_message(text)], label=label) for text in batch]
-            vectors += [
-                outcome if isinstance(outcome, Failed) else read_vector(outcome.reply.text)
-                for outcome in await asyncio.gather(*asked)
-            ]
-        return tuple(vectors)
 
     def _stored(self, request: Request, key: str) -> Entry | None:
         """The entry in the cache, also under the key of an older version."""
@@ -274,7 +259,7 @@ class Gateway:
         if isinstance(outcome, Failed):
             self._record(self._failure_record(live.spec.name, outcome, label, CallTrace()))
             return outcome
-        return self._from_cache(live, Entry(key, outcome.request, outcome.reply), label)
+        return self._from_cache(live, Entry(key, outcome.request, outcome.reply), outcome.reply, label)
 
     async def _live(
         self, live: LiveModel, request: Request, key: str, label: CallLabel, flight: Flight
@@ -282,7 +267,8 @@ class Gateway:
         trace = CallTrace()
 
         def entry_of(sent: Sent) -> Entry:
-            reply = to_reply(sent.raw, latency_s=sent.latency_s, price=live.price)
+            service = service_of(sent.raw, request)
+            reply = to_reply(sent.raw, latency_s=sent.latency_s, price=live.price, service=service)
             return Entry(key, request, reply, sent.raw.sent)
 
         try:
@@ -299,23 +285,33 @@ class Gateway:
             raise self._stop_error() from error
         if entry is None:  # another run on this cache asked, and paid
             return None
-        live.negotiation.succeeded(request.params)
-        self._note_changes(live, entry.sent)
         reply = read_reply(entry.reply)
+        if not live.negotiation.answered(request.params, reply):
+            _LOG.warning(
+                "%s: asked for %s, the server sent no JSON; asked again in another form",
+                live.spec.name, request.params["response_format"]["type"],
+            )  # fmt: skip
+            return None
+        self._note_changes(live, entry.sent)
         self._record(
             CallRecord(
                 key, label, live.spec.name, "answered", reply.outcome, trace.attempts, trace.waits_s, reply.latency_s,
-                reply.usage, reply.cost_usd, None, now_utc(), entry.sent,
+                reply.usage, reply.cost_usd, None, now_utc(), entry.sent, self._served(live, reply),
             )
         )  # fmt: skip
         return Answered(request, key, reply, cached=False)
 
-    def _from_cache(self, live: LiveModel, entry: Entry, label: CallLabel) -> Answered:
-        reply = read_reply(entry.reply)
+    def _served(self, live: LiveModel, reply: Reply) -> str | None:
+        """The model that a reply names, where it is not the one asked for."""
+        self.served.see(live.spec.name, reply.served_model)
+        name = live.spec.model
+        return None if reply.served_model in (name, name.partition("/")[2]) else reply.served_model
+
+    def _from_cache(self, live: LiveModel, entry: Entry, reply: Reply, label: CallLabel) -> Answered:
         self._record(
             CallRecord(
                 entry.key, label, live.spec.name, "cached", reply.outcome, 0, 0.0, reply.latency_s, reply.usage,
-                reply.cost_usd, None, reply.at, entry.sent,
+                reply.cost_usd, None, reply.at, entry.sent, self._served(live, reply),
             )
         )  # fmt: skip
         return Answered(entry.request, entry.key, reply, cached=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipeline.errors import ConfigError
-from pipeline.models.completions import read_completion, read_embeddings
+from pipeline.models.completions import read_completion, read_embeddings, read_service
 from pipeline.models.finish import ending_of
 from pipeline.models.http.bodies import tolerant_json
 from pipeline.models.identity import canonical_json
@@ -209,7 +209,9 @@ def _translated(response: Any, body: Mapping[str, Any] | None) -> dict[str, Any]
             "refusal": getattr(message, "refusal", None) or fields.get("refusal"),
         }
         choices.append({"message": content, "finish_reason": _ending(body) or choice.finish_reason})
-    return {"choices": choices, "usage": _usage(getattr(response, "usage", None)), "model": response.model}
+    tier = getattr(response, "service_tier", None) or read_service(body or {})
+    usage = _usage(getattr(response, "usage", None))
+    return {"choices": choices, "usage": usage, "model": response.model, "service_tier": tier}
 
 
 def _ending(body: Mapping[str, Any] | None) -> str | None:
@@ -239,6 +241,8 @@ def _usage(usage: Any) -> dict[str, Any] | None:
         "total_tokens": usage.total_tokens,
         "cache_read_input_tokens": getattr(usage, "cache_read_input_tokens", None)
         or getattr(usage, "_cache_read_input_tokens", None),
+        "cache_creation_input_tokens": getattr(usage, "cache_creation_input_tokens", None)
+        or getattr(usage, "_cache_creation_input_tokens", None),
         **details,
     }
 

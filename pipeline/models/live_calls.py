@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pipeline.models.journal import Journal
 from pipeline.models.ledger import Attempt, Ledger
 from pipeline.models.limits import ModelLimits
 from pipeline.models.negotiation import Negotiation
-from pipeline.models.pricing import KnownPrice, find_price, reply_cost, worst_case
+from pipeline.models.pricing import KnownPrice, asked_service, find_price, reply_cost, worst_case
 from pipeline.models.providers import environment_base
 from pipeline.models.retries import CallTrace, send_with_retries
 from pipeline.models.spec import ModelSpec
@@ -28,8 +29,9 @@ from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import RawReply, Transport, TransportError, without_secrets
 from pipeline.models.types import Price, Request, Shown
 
-__all__ = ["Clock", "LiveModel", "Sent"]
+__all__ = ["Clock", "LiveModel", "Sent", "service_of"]
 
+_LOG = logging.getLogger(__name__)
 _LONG_PAUSE_S = 900.0
 _SHORTEST_POLL_S, _LONGEST_POLL_S = 0.05, 0.5
 _LEAST_SHARE = 0.1  # of an attempt's time: with less left before the deadline, none is sent
@@ -96,7 +98,14 @@ class LiveModel:
     @cached_property
     def known_price(self) -> KnownPrice | None:
         """Price and origin; looked up when first needed."""
-        return find_price(self.spec)
+        known = find_price(self.spec)
+        if known is not None and known.guess is not None:
+            _LOG.warning(
+                "models.%s: the price of %s is a guess: %s; state it as price: {input_per_million: …,"
+                " output_per_million: …}",
+                self.spec.name, self.spec.model, known.guess,
+            )  # fmt: skip
+        return known
 
     @property
     def price(self) -> Price | None:
@@ -202,7 +211,8 @@ class LiveModel:
         usage = raw.usage
         if usage is None or (not usage.completion and not is_embedding(request) and (raw.text or raw.reasoning)):
             return None
-        return Cost(usage.prompt + usage.completion, reply_cost(self.price, usage) if self._priced else None)
+        usd = reply_cost(self.price, usage, service_of(raw, request)) if self._priced else None
+        return Cost(usage.prompt + usage.completion, usd)
 
     def _see(self, raw: RawReply, attempt: Attempt) -> None:
         """Remember how long the model's replies are, and what its server adds to a prompt."""
@@ -320,15 +330,29 @@ class LiveModel:
     def describe(self) -> dict[str, Any]:
         """Price and what was negotiated, for the manifest."""
         known = self.known_price
-        price = None
-        if known is not None:
-            price = {
-                "input_per_million": known.price.input,
-                "output_per_million": known.price.output,
-                "cached_input_per_million": known.price.cached_input,
-                "source": known.source,
-            }
+        price = None if known is None else {**_stated(known.price), "source": known.source}
+        if price is not None and known is not None and known.guess is not None:
+            price["guess"] = known.guess
         return {"price": price, "negotiated": self.negotiation.to_dict()}
+
+
+def service_of(raw: RawReply, request: Request) -> str | None:
+    """The service tier that an answered attempt is charged by: the server's word, else what was asked for."""
+    return raw.service_tier or asked_service(request.params)
+
+
+def _stated(price: Price) -> dict[str, Any]:
+    """A price in the words of a configuration."""
+    values: dict[str, Any] = {"input_per_million": price.input, "output_per_million": price.output}
+    values["cached_input_per_million"] = price.cached_input
+    for name in ("cache_write", "reasoning"):
+        if (rate := getattr(price, name)) is not None:
+            values[f"{name}_per_million"] = rate
+    if price.above:
+        values["tiers"] = [{"above_tokens": start, **_stated(each)} for start, each in sorted(price.above.items())]
+    if price.services:
+        values["services"] = {name: _stated(each) for name, each in sorted(price.services.items())}
+    return values
 
 
 def _out_of_budget(why: str) -> RunStopped:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import TransportError
-from pipeline.models.types import ReplySchema
+from pipeline.models.types import Reply, ReplySchema
 
 __all__ = ["LADDER", "Negotiation", "Rung"]
 
 Rung = Literal["json_schema", "json_object", "prompt"]
+_UNCLEAR_AT_MOST = 3
+"""Replies that say nothing of a format before it is taken for granted: calls wait in line until it is certain."""
 LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
 
 
@@ -35,6 +38,7 @@ class Negotiation:
         rung = known.get("response_format")
         self.rung: Rung = rung if rung in LADDER else "json_schema"
         self.dropped: tuple[str, ...] = tuple(name for name in known.get("dropped", ()) if name in spec.drop_params)
+        self._unclear = 0
         self.gate = asyncio.Lock()
         self._spec = spec
         self._changed = changed
@@ -70,27 +74,33 @@ class Negotiation:
             return True
         return not self._params_certain and any(name in params for name in self._spec.drop_params)
 
-    def succeeded(self, params: Mapping[str, Any]) -> None:
-        """A call with these parameters was answered."""
+    def answered(self, params: Mapping[str, Any], reply: Reply) -> bool:
+        """A call with these parameters was answered; whether its reply counts.
+
+        That a model takes a response format is certain only once a reply *was* JSON. A server that ignores the format
+        made all of a judge null while the report said "structured output": what is whole and no JSON steps down, and
+        its call is asked again in the next form. A reply that was cut off or refused says nothing either way.
+        """
         news = False
         if not self._format_certain and "response_format" in params:
-            news = self._format_certain = True
+            form = _form(reply)
+            if form == "prose":
+                self._step_down(params)
+                return False
+            self._unclear += form == "unclear"
+            news = self._format_certain = form == "json" or self._unclear >= _UNCLEAR_AT_MOST
         if not self._params_certain and any(name in params for name in self._spec.drop_params):
             news = self._params_certain = True
         if news:
             self._changed(self.to_dict())
+        return True
 
     def refused(self, params: Mapping[str, Any], error: TransportError) -> bool:
         """Learn from a 400; whether the call is worth asking again in another form."""
         if error.kind != "unsupported_parameter" or error.param is None:
             return False
         if error.param == "response_format" and "response_format" in params:
-            sent = params["response_format"]["type"]
-            if sent == self.rung:
-                self.rung = LADDER[LADDER.index(self.rung) + 1]
-                if self.rung == "prompt":
-                    self._format_certain = True
-                    self._changed(self.to_dict())
+            self._step_down(params)
             return True
         if error.param in params and error.param in self._spec.drop_params:
             if error.param not in self.dropped:
@@ -99,3 +109,23 @@ class Negotiation:
                 self._changed(self.to_dict())
             return True
         return False
+
+    def _step_down(self, params: Mapping[str, Any]) -> None:
+        """The next rung of the ladder, unless another call has stepped there meanwhile."""
+        if params["response_format"]["type"] != self.rung:
+            return
+        self.rung = LADDER[LADDER.index(self.rung) + 1]
+        if self.rung == "prompt":
+            self._format_certain = True
+            self._changed(self.to_dict())
+
+
+def _form(reply: Reply) -> Literal["json", "prose", "unclear"]:
+    """What a reply says of the response format it was asked for; fences and words around an object are forgiven."""
+    start, end = reply.text.find("{"), reply.text.rfind("}")
+    if start >= 0:
+        try:
+            return "json" if isinstance(json.loads(reply.text[start : end + 1]), dict) else "unclear"
+        except (ValueError, RecursionError):
+            return "unclear"
+    return "prose" if reply.text.strip() and reply.outcome == "ok" else "unclear"

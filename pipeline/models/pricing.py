@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Cost
@@ -19,6 +21,7 @@ from pipeline.models.types import Price, Request, Shown, Usage
 __all__ = [
     "ASSUMED_MAX_TOKENS",
     "KnownPrice",
+    "asked_service",
     "find_price",
     "reply_cost",
     "require_prices",
@@ -35,10 +38,15 @@ _MOST_TOKENS = 10**12
 
 @dataclass(frozen=True, slots=True)
 class KnownPrice:
-    """A price and its origin: the configuration, LiteLLM's table, or a simulated model (free)."""
+    """A price and its origin: the configuration, LiteLLM's table, or a simulated model (free).
+
+    Attributes:
+        guess: why it may not be the price that is paid; None where nothing speaks against it.
+    """
 
     price: Price
     source: Literal["config", "litellm", "simulated"]
+    guess: str | None = None
 
 
 def find_price(spec: ModelSpec) -> KnownPrice | None:
@@ -50,16 +58,60 @@ def find_price(spec: ModelSpec) -> KnownPrice | None:
     if spec.transport != "litellm":
         return None
     table = _litellm_table()
-    listed = table.get(spec.model) or table.get(spec.model.partition("/")[2])
-    if not isinstance(listed, Mapping):
+    name = next((each for each in (spec.model, spec.model.partition("/")[2]) if isinstance(table.get(each), dict)), "")
+    price = _listed(table.get(name) or {})
+    if price is None:
         return None
-    prompt, completion = listed.get("input_cost_per_token"), listed.get("output_cost_per_token")
-    if not isinstance(prompt, int | float) or not isinstance(completion, int | float):
+    return KnownPrice(price, "litellm", _doubt(spec, name, str(table[name].get("litellm_provider") or "")))
+
+
+def _doubt(spec: ModelSpec, name: str, listed_for: str) -> str | None:
+    """What speaks against a listed price."""
+    if name != spec.model and listed_for.partition("_")[0] != spec.provider.partition("_")[0]:
+        return f"it is LiteLLM's for {name} of {listed_for or 'another provider'}"
+    host = urlsplit(spec.api_base or "").hostname
+    if host and spec.provider.partition("_")[0] not in host:
+        return f"it is the provider's own, and {host} is another address"
+    return None
+
+
+_LISTED = re.compile(
+    r"(input_cost_per_token|output_cost_per_token|output_cost_per_reasoning_token|cache_read_input_token_cost"
+    r"|cache_creation_input_token_cost)(?:_above_(\d+)k_tokens)?(?:_(priority|flex))?"
+)
+_FIELDS = {
+    "input_cost_per_token": "input",
+    "output_cost_per_token": "output",
+    "output_cost_per_reasoning_token": "reasoning",
+    "cache_read_input_token_cost": "cached_input",
+    "cache_creation_input_token_cost": "cache_write",
+}
+
+
+def _listed(entry: Mapping[str, Any]) -> Price | None:
+    """The price in an entry of LiteLLM's table, with its tiers by length of the prompt and by service."""
+    rates: dict[tuple[str, int], dict[str, float]] = {}
+    steps = entry.get("tiered_pricing")
+    for step in steps if isinstance(steps, list) else ():
+        start = step["range"][0] if isinstance(step, dict) and step.get("range") else 0
+        rates[("", int(start))] = {_FIELDS[key]: value * 1e6 for key, value in step.items() if key in _FIELDS}
+    for key, value in entry.items():
+        match = _LISTED.fullmatch(key)
+        if match is not None and isinstance(value, int | float):
+            place = (match.group(3) or "", int(match.group(2) or 0) * 1000)
+            rates.setdefault(place, {}).setdefault(_FIELDS[match.group(1)], value * 1e6)
+    if not {"input", "output"} <= rates.get(("", 0), {}).keys():
         return None
-    cached = listed.get("cache_read_input_token_cost")
-    return KnownPrice(
-        Price(prompt * 1e6, completion * 1e6, cached * 1e6 if isinstance(cached, int | float) else None), "litellm"
-    )
+    services = {service for service, _ in rates if service}
+    return replace(_tiered(rates, ""), services={service: _tiered(rates, service) for service in sorted(services)})
+
+
+def _tiered(rates: Mapping[tuple[str, int], Mapping[str, float]], service: str) -> Price:
+    """The price of one service; what it does not state is as without it, and as below."""
+    base: dict[str, Any] = {**rates[("", 0)], **rates.get((service, 0), {})}
+    starts = sorted({start for _, start in rates if start})
+    steps = {start: {**base, **rates.get(("", start), {}), **rates.get((service, start), {})} for start in starts}
+    return Price(**base, above={start: Price(**step) for start, step in steps.items()})
 
 
 def require_prices(specs: Mapping[str, ModelSpec], prices: Mapping[str, KnownPrice | None], budget: Budget) -> None:
@@ -84,20 +136,47 @@ def unbounded_replies(specs: Mapping[str, ModelSpec]) -> list[str]:
     return [name for name, spec in specs.items() if not bounds & spec.params.keys() and spec.transport != "simulated"]
 
 
-def reply_cost(price: Price | None, usage: Usage) -> float | None:
-    """USD of one reply, each token billed once: cached prompt tokens at their own price, reasoning as completion."""
+def reply_cost(price: Price | None, usage: Usage, service: str | None = None) -> float | None:
+    """USD of one reply, each token billed once: cached, written and thinking tokens at their own prices.
+
+    Args:
+        price: None where unknown.
+        usage: of the reply; how long its prompt is decides the tier.
+        service: service tier that the provider says, or was asked for; one without a price of its own is the usual.
+    """
     if price is None:
         return None
-    cached_price = price.input if price.cached_input is None else price.cached_input
+    price = price.services.get(service or "", price)
+    price = price.above.get(max((start for start in price.above if usage.prompt > start), default=-1), price)
     cached = min(usage.cached, usage.prompt)
-    return ((usage.prompt - cached) * price.input + cached * cached_price + usage.completion * price.output) / 1e6
+    written = min(usage.written, usage.prompt - cached)
+    reasoning = min(usage.reasoning, usage.completion)
+    return (
+        (usage.prompt - cached - written) * price.input
+        + cached * _or(price.cached_input, price.input)
+        + written * _or(price.cache_write, price.input)
+        + (usage.completion - reasoning) * price.output
+        + reasoning * _or(price.reasoning, price.output)
+    ) / 1e6
+
+
+def _or(rate: float | None, otherwise: float) -> float:
+    return otherwise if rate is None else rate
+
+
+def asked_service(params: Mapping[str, Any]) -> str | None:
+    """The service tier that a request asks for."""
+    extra = params.get("extra_body")
+    tier = params.get("service_tier") or (extra.get("service_tier") if isinstance(extra, Mapping) else None)
+    return tier if isinstance(tier, str) else None
 
 
 def worst_case(price: Price | None, request: Request, shown: Shown | None = None) -> tuple[Cost, int]:
     """The most that one attempt can cost, and the bound of its prompt tokens.
 
     A token per byte of prompt, and every completion token it may write; where the model's replies have shown more
-    (a server that counts a system prompt of its own, thinks beyond ``max_tokens``, or is given none), that.
+    (a server that counts a system prompt of its own, thinks beyond ``max_tokens``, or is given none), that. At the
+    dearest of the tiers that so long a prompt may reach and the services that may serve it.
     """
     size = sum(_PER_MESSAGE_TOKENS + _bytes(message.get("content", "")) for message in request.messages)
     schema = request.params.get("response_format")
@@ -110,8 +189,18 @@ def worst_case(price: Price | None, request: Request, shown: Shown | None = None
     elif shown is not None:
         cap = max(cap, shown.completion)
     prompt = size + (0 if shown is None else shown.excess)
-    usd = None if price is None else (prompt * max(price.input, price.cached_input or 0.0) + cap * price.output) / 1e6
+    usd = None if price is None else _dearest(price, prompt, cap, asked_service(request.params))
     return Cost(prompt + cap, usd), size
+
+
+def _dearest(price: Price, prompt: int, completion: int, service: str | None) -> float:
+    served = price.services.values() if service == "auto" else [price.services.get(service or "", price)]
+    reached = [
+        each for one in (price, *served) for each in (one, *(p for start, p in one.above.items() if prompt > start))
+    ]
+    dear_input = max(max(each.input, each.cached_input or 0.0, each.cache_write or 0.0) for each in reached)
+    dear_output = max(max(each.output, each.reasoning or 0.0) for each in reached)
+    return float(prompt * dear_input + completion * dear_output) / 1e6
 
 
 def _bytes(text: str) -> int:
@@ -121,8 +210,8 @@ def _bytes(text: str) -> int:
 @functools.cache
 def _litellm_table() -> Mapping[str, Any]:
     """LiteLLM's price table, read from its package without importing it (an import costs seconds)."""
-    found = importlib.util.find_spec("litellm")
-    for folder in (found.submodule_search_locations or ()) if found else ():
+    package = importlib.util.find_spec("litellm")
+    for folder in (package.submodule_search_locations or ()) if package else ():
         path = Path(folder) / "model_prices_and_context_window_backup.json"
         if path.is_file():
             table = json.loads(path.read_bytes())

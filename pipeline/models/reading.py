@@ -34,8 +34,15 @@ def classify_outcome(text: str, finish_reason: str, *, reasoning: str | None = N
     return "truncated" if reasoning and reasoning.strip() else "empty"
 
 
-def to_reply(raw: RawReply, *, latency_s: float, price: Price | None) -> Reply:
-    """The reply as stored: what the server sent; where only a refusal field has text, that is the text."""
+def to_reply(raw: RawReply, *, latency_s: float, price: Price | None, service: str | None = None) -> Reply:
+    """The reply as stored: what the server sent; where only a refusal field has text, that is the text.
+
+    Args:
+        raw: as the transport read it.
+        latency_s: of the attempt.
+        price: of the model.
+        service: tier that the call is charged by.
+    """
     text = raw.text or raw.refusal or ""
     return Reply(
         text=text,
@@ -45,7 +52,7 @@ def to_reply(raw: RawReply, *, latency_s: float, price: Price | None) -> Reply:
         reasoning=raw.reasoning,
         served_model=raw.served_model,
         latency_s=latency_s,
-        cost_usd=None if raw.usage is None else reply_cost(price, raw.usage),
+        cost_usd=None if raw.usage is None else reply_cost(price, raw.usage, service),
         at=now_utc(),
     )
 

@@ -42,6 +42,7 @@ class RawReply:
         refusal: the text of a refusal field.
         served_model: the model string the provider reports.
         sent: the parameters really sent where they differ from those asked for, else empty.
+        service_tier: the service tier that the provider says it was served by.
     """
 
     text: str
@@ -51,6 +52,7 @@ class RawReply:
     refusal: str | None = None
     served_model: str | None = None
     sent: Mapping[str, Any] = field(default_factory=dict)
+    service_tier: str | None = None
 
 
 def without_secrets(raw: RawReply, secrets: tuple[str, ...]) -> RawReply:

@@ -36,21 +36,34 @@ FailureKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens; ``cached_input`` None means cached prompt tokens cost as much as others."""
+    """USD per million tokens.
+
+    Attributes:
+        input, output: of the prompt and of the reply.
+        cached_input, cache_write: of prompt tokens that the provider had in its cache, or put there; None: ``input``.
+        reasoning: of the thinking in the reply; None: ``output``.
+        above: prompt tokens → the price of a whole call whose prompt has more.
+        services: service tier, as ``priority`` → the price of a call that it serves.
+    """
 
     input: float
     output: float
     cached_input: float | None = None
+    cache_write: float | None = None
+    reasoning: float | None = None
+    above: Mapping[int, Price] = field(default_factory=dict)
+    services: Mapping[str, Price] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call: ``cached`` is part of ``prompt``, ``reasoning`` is part of ``completion``."""
+    """Tokens of one call: ``cached`` and ``written`` are part of ``prompt``, ``reasoning`` of ``completion``."""
 
     prompt: int = 0
     completion: int = 0
     cached: int = 0
     reasoning: int = 0
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +161,7 @@ Outcome = Answered | Failed
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One line of ``calls.jsonl``."""
+    """One line of ``calls.jsonl``; ``served`` is the model that the reply names, where it is not the one asked for."""
 
     key: str
     label: CallLabel
@@ -163,6 +176,7 @@ class CallRecord:
     error: Failed | None
     at: str
     sent: Mapping[str, Any] = field(default_factory=dict)
+    served: str | None = None
 
 
 class Asker(Protocol):

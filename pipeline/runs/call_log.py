@@ -58,6 +58,7 @@ def _as_line(record: CallRecord) -> dict[str, Any]:
         "error": None if error is None else {"kind": error.kind, "status": error.status, "message": error.message},
         "at": record.at,
         **({"sent": dict(record.sent)} if record.sent else {}),
+        **({"served": record.served} if record.served else {}),
     }
 
 

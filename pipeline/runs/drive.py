@@ -119,7 +119,7 @@ async def _collect(
             raise
         finally:
             spool.discard()
-            _record_spend(manifest, log, ledger.own())
+            _record_spend(manifest, log, ledger.own(), gateway)
     _finish(directory, prepared, manifest)
 
 
@@ -159,7 +159,7 @@ async def replay_collection(
             _write_tables(directory, prepared, spool)
         finally:
             spool.discard()
-            _record_spend(manifest, log, Spent(usd=log.totals.cost_usd))
+            _record_spend(manifest, log, Spent(usd=log.totals.cost_usd), gateway)
     _finish(directory, prepared, manifest)
 
 
@@ -249,13 +249,6 @@ def _transports(prepared: Prepared, given: Mapping[str, Transport] | None) -> di
 
         transports = {**simulated_transports(prepared.world, prepared.specs.values()), **transports}
     transports = with_servers(transports, prepared.specs.values())
-    embedding = wanted_embedding(prepared.config)
-    if embedding is not None:
-        from pipeline.models.transports import default_transport
-        from pipeline.models.vector_transport import VectorTransport
-
-        name = prepared.specs[embedding].transport
-        transports[name] = VectorTransport(transports.get(name) or default_transport(name))
     return transports
 
 
@@ -267,8 +260,9 @@ def _prices(gateway: Gateway) -> dict[str, Any]:
     return {name: facts.get("price") for name, facts in gateway.describe().items()}
 
 
-def _record_spend(manifest: Manifest, log: CallLog, spent: Spent) -> None:
-    """What the run has cost by its ledger, and how much of that is an upper bound of what nobody knows."""
+def _record_spend(manifest: Manifest, log: CallLog, spent: Spent, gateway: Gateway) -> None:
+    """What the run has cost by its ledger, how much of that is an upper bound, and which models replies name."""
+    manifest.values["served"] = gateway.served.to_dict()
     manifest.values["calls"] = log.totals.to_dict()
     manifest.values["cost_usd"] = round(spent.usd + spent.possible_usd, 10) + 0.0
     manifest.values["cost_upper_bound"] = (

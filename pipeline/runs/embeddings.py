@@ -10,9 +10,9 @@ import polars as pl
 
 from pipeline.config import RunConfig
 from pipeline.errors import DataError
+from pipeline.models.embeddings import EMBEDDING_PARAMS, read_vector
 from pipeline.models.stopping import RunStopped
 from pipeline.models.types import Answered, Asker, CallLabel
-from pipeline.models.vector_transport import EMBEDDING_PARAMS, read_vector
 from pipeline.tables.embedding import Embedder, FetchedEmbedder, StaticEmbedder, text_digest
 from pipeline.tables.schemas import TableSchema
 from pipeline.tables.store import read_table, write_frame

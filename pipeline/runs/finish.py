@@ -16,7 +16,7 @@ from pipeline.runs.exported import Exported, exported
 from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
-from pipeline.runs.quality import quality_warnings, rows_left_out, simulated_truth
+from pipeline.runs.quality import quality_warnings, rows_left_out, served_models, simulated_truth
 from pipeline.runs.unread import unread_answers, unread_warnings
 from pipeline.tables.cast import Cast
 from pipeline.tables.schemas import signals_table
@@ -37,7 +37,8 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     estimates = estimate_run(config, tables, table)
     unread = unread_answers(config, tables)
     left_out = rows_left_out(manifest.values["benchmark"].get("left_out"))
-    noticed = (*unread_warnings(unread), *left_out, *quality_warnings(config, tables))
+    served = served_models(config, manifest.values.get("served") or {})
+    noticed = (*unread_warnings(unread), *left_out, *served, *quality_warnings(config, tables))
     truth = simulated_truth(directory, config)
     worth = _worth(table) if "lace" in config.estimate else []
     estimates = replace(

@@ -57,6 +57,7 @@ class Manifest:
             "seed": config.seed,
             **facts,
             "negotiated": self.values.get("negotiated") or {},
+            "served": self.values.get("served") or {},
             "calls": self.values.get("calls") or {},
             "cost_usd": self.values.get("cost_usd"),
             "cost_upper_bound": self.values.get("cost_upper_bound") or {},

@@ -11,11 +11,12 @@ from pipeline.benchmark.data_checks import duplicate_findings
 from pipeline.benchmark.items import Item
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import Warned
+from pipeline.models.served import served_warning
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.frames import RunTables
 from pipeline.runs.own_runs import own_config
 
-__all__ = ["null_shares", "quality_warnings", "rows_left_out", "simulated_truth"]
+__all__ = ["null_shares", "quality_warnings", "rows_left_out", "served_models", "simulated_truth"]
 
 NULL_SHARE = 0.05
 """Share of null replies of one role above which a warning stands at the top of the report."""
@@ -54,6 +55,12 @@ def rows_left_out(counts: Mapping[str, int] | None) -> tuple[Warned, ...]:
         return ()
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
     return (Warned("items_left_out", f"{sum(counts.values())} rows of the benchmark are left out: {reasons}"),)
+
+
+def served_models(config: RunConfig, served: Mapping[str, Mapping[str, int]]) -> tuple[Warned, ...]:
+    """Entries whose replies name another model than was asked, or more than one."""
+    texts = [served_warning(name, config.model_entry(name).model, counts) for name, counts in served.items() if counts]
+    return tuple(Warned("served_model", text) for text in texts if text is not None)
 
 
 def quality_warnings(config: RunConfig, tables: RunTables) -> tuple[Warned, ...]:

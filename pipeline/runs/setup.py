@@ -12,6 +12,7 @@ from pipeline.benchmark.code_permission import trust_grading
 from pipeline.benchmark.items import Benchmark, draw_labeled, load_benchmark
 from pipeline.collection.prompts import PromptSet, load_prompts
 from pipeline.config import ModelConfig, RunConfig, load_config, parse_config
+from pipeline.config_sections import PriceConfig, RateConfig, ServiceConfig
 from pipeline.errors import ConfigError, InputError
 from pipeline.models.local.server import SLOTS
 from pipeline.models.local.transport import check_served
@@ -284,10 +285,29 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
 
 def _price(entry: ModelConfig) -> Price | None:
     """What the entry says; a model served here costs time alone."""
-    given = entry.price
-    if given is None:
-        return None if entry.serve is None else Price(0.0, 0.0)
-    return Price(given.input_per_million, given.output_per_million, given.cached_input_per_million)
+    if entry.price is not None:
+        return price_of(entry.price)
+    return None if entry.serve is None else Price(0.0, 0.0)
+
+
+def price_of(stated: PriceConfig) -> Price:
+    """The price of a configuration, as the cost of a call is computed from it."""
+    services = {name: _tiered(service) for name, service in stated.services.items()}
+    return replace(_tiered(stated), services=services)
+
+
+def _tiered(stated: ServiceConfig) -> Price:
+    return replace(_rate(stated), above={tier.above_tokens: _rate(tier) for tier in stated.tiers})
+
+
+def _rate(stated: RateConfig) -> Price:
+    return Price(
+        stated.input_per_million,
+        stated.output_per_million,
+        stated.cached_input_per_million,
+        stated.cache_write_per_million,
+        stated.reasoning_per_million,
+    )
 
 
 def run_prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:

@@ -16,7 +16,6 @@ def test_heavy_packages_are_not_imported(module: str) -> None:
         "litellm",
         "polars",
         "jinja2",
-        "json_repair",
         "math_verify",
         "sympy",
         "datasets",

@@ -120,6 +120,7 @@ def _models(run: RunFolder) -> str:
                 if isinstance(name, str):
                     roles.setdefault(name, []).append(_part(role, part, name))
     models, negotiated = run.manifest.get("models") or {}, run.manifest.get("negotiated") or {}
+    answered = run.manifest.get("served") or {}
     rows: list[list[Cell]] = [
         [
             name,
@@ -127,8 +128,11 @@ def _models(run: RunFolder) -> str:
             ", ".join(played),
             "simulated" if name in run.simulated else "real",
             str((negotiated.get(name) or {}).get("response_format") or "–"),
+            ", ".join(f"{served} ({count})" for served, count in (answered.get(name) or {}).items()) or "–",
         ]
         for name, played in roles.items()
     ]
-    columns = ["name", "model", "role", "replies are", "structured output"]
-    return table(columns, rows, caption="Models", source="config.yaml, manifest.json") if rows else ""
+    columns = ["name", "model", "role", "replies are", "structured output", "replies name"]
+    guesses = {name: (price or {}).get("guess") for name, price in (run.manifest.get("prices") or {}).items()}
+    note = "; ".join(f"the price of {name} is a guess: {why}" for name, why in guesses.items() if why)
+    return table(columns, rows, caption="Models", note=note, source="config.yaml, manifest.json") if rows else ""
