@@ -32,13 +32,17 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class GatewayStatus:
-    """What the gateway is doing now: counts, and why calls wait (``"slot"``, ``"rate_limited 429"``, …)."""
+    """What the gateway is doing now: counts, and why calls wait (``"slot"``, ``"rate_limited 429"``, …).
+
+    ``timed_out`` counts the attempts that were not answered in their time, since the start.
+    """
 
     in_flight: int
     waiting: int
     retrying: int
     reasons: Mapping[str, int]
     paused_s: Mapping[str, float]
+    timed_out: int = 0
 
 
 class Flights(Generic[T]):
@@ -58,8 +62,8 @@ class Flights(Generic[T]):
         """Every flight."""
         return [flight for flight, _ in self._flying.values()]
 
-    def status(self, paused_s: Mapping[str, float]) -> GatewayStatus:
-        """What all are doing, with the pauses of their models."""
+    def status(self, paused_s: Mapping[str, float], timed_out: int = 0) -> GatewayStatus:
+        """What all are doing, with the pauses and time-outs of their models."""
         flights = self.all()
         waiting = [flight for flight in flights if flight.phase == "waiting"]
         retrying = sum(flight.reason not in ("slot", "budget", "another run") for flight in waiting)
@@ -69,6 +73,7 @@ class Flights(Generic[T]):
             retrying=retrying,
             reasons=dict(Counter(flight.reason for flight in waiting)),
             paused_s=paused_s,
+            timed_out=timed_out,
         )
 
     async def join(self, key: str, model: str, start: Callable[[Flight], Awaitable[T]]) -> tuple[T, bool]:

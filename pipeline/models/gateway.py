@@ -184,7 +184,8 @@ class Gateway:
     def status(self) -> GatewayStatus:
         """A snapshot for progress lines."""
         paused = {name: model.limits.paused_for() for name, model in self._models.items()}
-        return self._flights.status({name: seconds for name, seconds in paused.items() if seconds > 0})
+        timed_out = sum(model.timed_out for model in self._models.values())
+        return self._flights.status({name: seconds for name, seconds in paused.items() if seconds > 0}, timed_out)
 
     def stop(self, reason: str, kind: StopKind = "interrupted") -> None:
         """Start no further attempt: asks raise RunStopped, attempts in flight may land. The first reason stays."""
@@ -297,6 +298,7 @@ class Gateway:
             CallRecord(
                 key, label, live.spec.name, "answered", reply.outcome, trace.attempts, trace.waits_s, reply.latency_s,
                 reply.usage, reply.cost_usd, None, now_utc(), entry.sent, self._served(live, reply),
+                trace.busy_s,
             )
         )  # fmt: skip
         return Answered(request, key, reply, cached=False)
@@ -354,7 +356,7 @@ class Gateway:
     def _failure_record(self, model: str, failed: Failed, label: CallLabel, trace: CallTrace) -> CallRecord:
         return CallRecord(
             failed.key, label, model, "failed", "failed", trace.attempts, trace.waits_s, 0.0, _NO_USAGE, None, failed,
-            now_utc(),
+            now_utc(), busy_s=trace.busy_s,
         )  # fmt: skip
 
     def _note_changes(self, live: LiveModel, sent: Mapping[str, Any]) -> None:

@@ -90,6 +90,7 @@ class LiveModel:
         self._ledger = ledger
         self._shown = None if ledger is None else ledger.shown().get(spec.name)
         self._first = asyncio.Lock()
+        self.timed_out = 0
         self._transport = transport
         self._before_attempt = before_attempt
         self._clock = clock
@@ -182,6 +183,7 @@ class LiveModel:
 
                 return entry if await journal.do(store) else journal.cache.get(key) or entry
             finally:
+                trace.busy_s += self._clock.now() - started
                 self.limits.release(worst.tokens, took)
 
         def on_wait(error: TransportError, seconds: float) -> None:
@@ -317,6 +319,7 @@ class LiveModel:
             self._free(attempt)
         if error.kind == "rate_limited" or error.overloaded:
             self.limits.rate_limited(mark, error.retry_after)
+        self.timed_out += error.kind == "timeout"
         crowded = error.kind == "timeout" and self.limits.timed_out(mark)
         if error.kind != "rate_limited":
             trace.counted += not crowded

@@ -24,6 +24,7 @@ class CallTrace:
         attempts: attempts made.
         counted: attempts that count towards the limit (those answered 429 do not).
         waits_s: seconds waited between attempts.
+        busy_s: seconds that attempts held a slot.
         deadline: when the call must end; set when its first slot is granted.
         least_s: an attempt that would have fewer seconds than this before the deadline is not made.
         last: the error of the last attempt.
@@ -33,6 +34,7 @@ class CallTrace:
     attempts: int = 0
     counted: int = 0
     waits_s: float = 0.0
+    busy_s: float = 0.0
     deadline: float | None = None
     least_s: float = 0.0
     last: TransportError | None = None

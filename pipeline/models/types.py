@@ -161,7 +161,11 @@ Outcome = Answered | Failed
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One line of ``calls.jsonl``; ``served`` is the model that the reply names, where it is not the one asked for."""
+    """One line of ``calls.jsonl``.
+
+    ``served`` is the model that the reply names, where it is not the one asked for; ``busy_s`` the seconds that the
+    call's attempts held a slot.
+    """
 
     key: str
     label: CallLabel
@@ -177,6 +181,7 @@ class CallRecord:
     at: str
     sent: Mapping[str, Any] = field(default_factory=dict)
     served: str | None = None
+    busy_s: float = 0.0
 
 
 class Asker(Protocol):

@@ -182,7 +182,8 @@ class CallLog:
     A call answered earlier in this run comes back from the cache when the run is resumed; it is not logged again, so
     that its cost, latency and time stay those of the call that was paid for.
 
-    ``seen`` counts what this session has gone through, by stage; ``totals`` what the whole run has.
+    ``seen`` counts what this session has gone through, by stage; ``totals`` what the whole run has; ``at_hand`` what
+    earlier sessions have settled, by stage and model, repairs aside.
 
     Args:
         path: the file; a torn last line is cut off.
@@ -198,9 +199,13 @@ class CallLog:
         self._settled: set[bytes] = set()
         self._failures: dict[bytes, dict[str, Any]] = {}
         self.seen: Counter[str] = Counter()
+        self.watch: Callable[[CallRecord], None] | None = None
         self.totals = CallTotals()
+        self.at_hand: Counter[tuple[str, str]] = Counter()
         for line in _whole_lines(path):
-            self._count(line)
+            settled = self._count(line) and line["state"] != "failed"
+            if settled and not str(line.get("part") or "").endswith("repair"):
+                self.at_hand[line["stage"], str(line.get("model"))] += 1
         self._file = path.open("a", encoding="ascii", buffering=1)
 
     def __enter__(self) -> CallLog:
@@ -237,6 +242,8 @@ class CallLog:
         """
         line = _as_line(record)
         self.seen[line["stage"]] += 1
+        if self.watch is not None:
+            self.watch(record)
         if line["state"] == "cached" and self._lost_its_line(line):
             line["state"], line["attempts"] = "answered", 1
         if self._count(line):

@@ -29,8 +29,9 @@ from pipeline.runs.call_log import CallLog
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.embeddings import fetch_embeddings, wanted_embedding
 from pipeline.runs.finish import finish_run
+from pipeline.runs.forecast import calls_at_hand
 from pipeline.runs.manifest import Manifest
-from pipeline.runs.progress import Progress, planned_calls
+from pipeline.runs.progress import Progress, planned_stages
 from pipeline.runs.setup import Prepared, save_prompts
 from pipeline.tables.schemas import OWN, RATINGS, TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
@@ -107,7 +108,8 @@ async def _collect(
         try:
             async with gateway, _interruptible(gateway, prepared.config.drain_s):
                 manifest.update(prices=_prices(gateway))
-                async with Progress(log, planned_calls(prepared), gateway, quiet=quiet):
+                at_hand = None if quiet or log.at_hand else await _at_hand(prepared, cache)
+                async with Progress(log, planned_stages(prepared), gateway, at_hand=at_hand, quiet=quiet):
                     await _run_collector(directory, prepared, gateway, spool)
             _refuse_dead_stages(log)
             _write_tables(directory, prepared, spool)
@@ -216,6 +218,13 @@ async def _run_collector(
     if embedding is not None:
         slots = prepared.config.model_entry(embedding).max_concurrency
         await fetch_embeddings(embedding, slots, {*texts, ""}, gateway, directory.tables)
+
+
+async def _at_hand(prepared: Prepared, cache: ReplyCache) -> dict[tuple[str, str], int]:
+    """What a pilot has left in the cache, so that the time that is told is that of the calls still to ask."""
+    if all(spec.transport == "simulated" for spec in prepared.specs.values()) or not len(cache):
+        return {}
+    return await calls_at_hand(prepared, cache.directory)
 
 
 def _refuse_dead_stages(log: CallLog) -> None:

@@ -120,6 +120,19 @@ async def forecast_async(prepared: Prepared, cache_dir: Path | None = None) -> F
     return Forecast(len(prepared.benchmark.items), stages, prepared.benchmark.skipped)
 
 
+def assumed_tokens(stage: str) -> float:
+    """Tokens of a reply of a stage, where none is at hand."""
+    return ASSUMED_CHAIN_TOKENS if stage in _CHAINS else ASSUMED_JSON_TOKENS
+
+
+async def calls_at_hand(prepared: Prepared, cache_dir: Path) -> dict[tuple[str, str], int]:
+    """(stage, model) → calls that the cache answers already, repairs aside."""
+    counts: dict[tuple[str, str], int] = {}
+    for (stage, _, model), seen in (await _walk(prepared, cache_dir)).items():
+        counts[stage, model] = counts.get((stage, model), 0) + seen.calls
+    return counts
+
+
 def _stage(entry: PlannedCalls, found: _Seen | None, prepared: Prepared) -> StageForecast:
     calls, cached = entry.calls, 0
     measured = found is not None and found.calls > 0
@@ -134,7 +147,7 @@ def _stage(entry: PlannedCalls, found: _Seen | None, prepared: Prepared) -> Stag
         cached = round(cached * share)
     else:
         prompt = entry.prompt_tokens / max(entry.calls, 1)
-        completion = ASSUMED_CHAIN_TOKENS if entry.stage in _CHAINS else ASSUMED_JSON_TOKENS
+        completion = assumed_tokens(entry.stage)
         cheap, fresh = 0.0, float(entry.calls)
     usage = Usage(round(prompt * fresh), round(completion * fresh), round(cheap * fresh))
     price = find_price(prepared.specs[entry.model])

@@ -6,11 +6,16 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from pipeline.collection.stages import plan_calls
+from pipeline.models.pricing import find_price, reply_cost
+from pipeline.models.types import CallRecord, Usage
 from pipeline.runs.call_log import CallLog
+from pipeline.runs.forecast import assumed_tokens
+from pipeline.runs.pace import Pace, PlannedStage
 from pipeline.runs.setup import Prepared
 
 if TYPE_CHECKING:
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 10.0
 _LIVE_EVERY_S = 0.25
+_SAMPLE_S = 0.05
 
 
 def _duration(seconds: float) -> str:
@@ -28,12 +34,18 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def planned_calls(prepared: Prepared) -> dict[str, int]:
-    """Stage → calls that the plan expects."""
-    totals: dict[str, int] = {}
-    for planned in plan_calls(prepared.config, prepared.benchmark):
-        totals[planned.stage] = totals.get(planned.stage, 0) + planned.calls
-    return totals
+def planned_stages(prepared: Prepared) -> list[PlannedStage]:
+    """What the plan expects of each stage and model, with the lengths of replies that a forecast assumes."""
+    totals: dict[tuple[str, str], PlannedStage] = {}
+    for planned in plan_calls(prepared.config, prepared.benchmark, prepared.prompts):
+        tokens = assumed_tokens(planned.stage)
+        price = find_price(prepared.specs[planned.model])
+        usage = Usage(round(planned.prompt_tokens / max(planned.calls, 1)), round(tokens))
+        cost = reply_cost(price.price if price else None, usage)
+        where = planned.stage, planned.model
+        before = totals[where].calls if where in totals else 0
+        totals[where] = PlannedStage(*where, before + planned.calls, tokens, cost)
+    return list(totals.values())
 
 
 class Watched(Protocol):
@@ -49,27 +61,36 @@ class Progress:
 
     Args:
         log: counts what is done.
-        planned: stage → calls the plan expects.
+        planned: what is expected.
         gateway: what is in flight, waiting and why.
+        at_hand: (stage, model) → calls that need not be asked; by default those that the log knows.
         quiet: print nothing.
         stream: where to print; standard error by default.
+        clock: seconds, monotonic.
     """
 
     def __init__(
         self,
         log: CallLog,
-        planned: Mapping[str, int],
+        planned: Sequence[PlannedStage],
         gateway: Watched,
         *,
+        at_hand: Mapping[tuple[str, str], int] | None = None,
         quiet: bool = False,
         stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._log, self._planned, self._gateway = log, planned, gateway
+        self._log, self._gateway, self._clock = log, gateway, clock
+        self._planned: Counter[str] = Counter()
+        for stage in planned:
+            self._planned[stage.stage] += stage.calls
+        self.pace = Pace(planned, log.at_hand if at_hand is None else at_hand)
         self._stream = stream or sys.stderr
         self._quiet = quiet
-        self._began = time.monotonic()
-        self._cost_before = log.totals.cost_usd
         self._task: asyncio.Task[None] | None = None
+        self._sampled = -1e9
+        if not quiet:
+            log.watch = self._see
 
     async def __aenter__(self) -> Progress:
         if not self._quiet:
@@ -82,35 +103,47 @@ class Progress:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
+    def _see(self, record: CallRecord) -> None:
+        """A call has ended."""
+        now = self._clock()
+        if now - self._sampled >= _SAMPLE_S:
+            self._sampled = now
+            self.pace.sample(now, self._gateway.status().in_flight)
+        self.pace.see(
+            (record.label.stage, record.model),
+            cached=record.state == "cached",
+            repair=(record.label.part or "").endswith("repair"),
+            busy_s=record.busy_s,
+            cost_usd=record.cost_usd or 0.0,
+        )
+
     def line(self) -> str:
         """Where the run is, in one line."""
-        totals = self._log.totals
+        totals, now, status = self._log.totals, self._clock(), self._gateway.status()
+        self.pace.sample(now, status.in_flight)
         done, planned = sum(self._log.seen.values()), sum(self._planned.values())
-        elapsed = time.monotonic() - self._began
-        rate = done / elapsed if elapsed > 0 else 0.0
-        left = max(planned - done, 0)
-        status = self._gateway.status()
         failed = sum(stage.failed for stage in totals.stages.values())
-        parts = [f"{done}/{max(planned, done)} calls", f"{rate:.0f}/s", f"{totals.tokens} tokens"]
-        parts += [self._money(done, left), f"{status.in_flight} in flight"]
+        parts = [f"{done}/{max(planned, done)} calls", f"{self.pace.rate(now):.3g}/s", f"{totals.tokens} tokens"]
+        parts += [self._money(), f"{status.in_flight} in flight"]
         if failed:
             parts.append(f"{failed} failed")
+        if status.timed_out:
+            parts.append(f"{status.timed_out} timed out")
         if status.retrying:
             why = ", ".join(f"{count} {reason}" for reason, count in sorted(status.reasons.items()) if reason != "slot")
             parts.append(f"{status.retrying} retrying ({why})")
         parts += [f"{name} paused {seconds:.0f} s" for name, seconds in status.paused_s.items()]
-        if rate > 0 and left:
-            parts.append(f"about {_duration(left / rate)} left")
+        seconds_left = self.pace.seconds_left()
+        if seconds_left:
+            parts.append(f"about {_duration(seconds_left)} left")
         return " · ".join(part for part in parts if part)
 
-    def _money(self, done: int, left: int) -> str:
-        """Money spent, and the forecast if the rest costs as much a call as this session's calls did."""
-        spent = self._log.totals.cost_usd
+    def _money(self) -> str:
+        """Money spent, and what it will have been if the calls left cost what asked ones of their stage did."""
+        spent, left = self._log.totals.cost_usd, self.pace.usd_left()
         if not spent:
             return ""
-        fresh = spent - self._cost_before
-        forecast = spent + (fresh / done * left if done else 0.0)
-        return f"${spent:.4f} of about ${forecast:.4f}"
+        return f"${spent:.4f}" if left is None else f"${spent:.4f} of about ${spent + left:.4f}"
 
     async def _plain(self) -> None:
         while True:

@@ -43,7 +43,8 @@ def test_a_call_has_the_keys_named(tmp_path: Path) -> None:
     label = CallLabel(stage="answer", item="q1", role="target")
     record = CallRecord(
         key="k", model="m", label=label, state="answered", outcome="ok", attempts=1, waits_s=0.0, latency_s=0.1,
-        usage=Usage(1, 1), cost_usd=None, error=None, at="2026-01-01T00:00:00Z", sent={"temperature": 1}, served="other",
+        usage=Usage(1, 1), cost_usd=None, error=None, at="2026-01-01T00:00:00Z", sent={"temperature": 1},
+        served="other",
     )  # fmt: skip
     with CallLog(tmp_path / "calls.jsonl") as log:
         log.append(record)

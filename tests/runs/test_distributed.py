@@ -26,7 +26,7 @@ from pipeline.errors import InputError, StoppedEarly
 from pipeline.models.cache import ReplyCache
 from pipeline.runs.call_log import read_calls
 from pipeline.runs.interface import resume, run
-from pipeline.runs.progress import planned_calls
+from pipeline.runs.progress import planned_stages
 from pipeline.runs.setup import prepare, resolve_config
 from pipeline.studies.runner import map_replicates
 from tests.runs.conftest import http_config, write_config
@@ -163,7 +163,7 @@ def test_simulated_models_with_examples_answer_as_in_one_process(cluster: Any, t
 def test_a_killed_worker_costs_its_calls_in_flight(cluster: Any, tmp_path: Path) -> None:
     with FaultServer(latency_s=0.02) as server:
         config = small(server.url, concurrency=WORKERS, benchmark={"preset": "embedded", "limit": 12})
-        needed = sum(planned_calls(prepare(resolve_config(config))).values())
+        needed = sum(stage.calls for stage in planned_stages(prepare(resolve_config(config))))
         most = ENTRIES * WORKERS  # what can be in the air
         config["budget"] = {"calls": needed + most + 8}  # a few replies need a repair
         victim = next(iter(cluster.run(os.getpid).values()))
