@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,6 @@ from pipeline.cli.output import json_option, print_facts, print_json
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import DoctorDocument
-    from pipeline.models.cache import ReplyCache
-    from pipeline.models.spec import ModelSpec
     from pipeline.runs.setup import Prepared
 
 __all__ = ["command"]
@@ -38,16 +35,19 @@ class _Finding:
 @json_option
 @click.pass_context
 def command(context: click.Context, config: Path | None, no_calls: bool, as_json: bool) -> None:
-    """Check what a run of CONFIG needs; each model is reached with one cheap call. Exit 2 if anything is wrong."""
+    """Check what a run of CONFIG needs; every model is reached by a few cheap calls. Exit 2 if anything is wrong."""
     findings = [_python(), _disk(), _cache(), _math()]
+    proposals: dict[str, dict[str, float]] = {}
     if config is not None:
-        findings += _config(config, calls=not no_calls)
+        checked, proposals = _config(config, calls=not no_calls)
+        findings += checked
     if as_json:
         document: DoctorDocument = {
             "schema": 1,
             "command": "doctor",
             "ok": all(finding.ok for finding in findings),
             "checks": [{"check": f.check, "ok": f.ok, "detail": f.detail} for f in findings],
+            "proposals": proposals,
         }
         print_json(document)
     else:
@@ -92,7 +92,7 @@ def _math() -> _Finding:
     return _Finding("extra math", True, "installed")
 
 
-def _config(path: Path, *, calls: bool) -> list[_Finding]:
+def _config(path: Path, *, calls: bool) -> tuple[list[_Finding], dict[str, dict[str, float]]]:
     from pipeline.errors import AuxevalError
     from pipeline.runs.interface import load_env_file
     from pipeline.runs.own_runs import config_of_file
@@ -103,7 +103,7 @@ def _config(path: Path, *, calls: bool) -> list[_Finding]:
         config = config_of_file(path, asks=calls)
         prepared = prepare(config)
     except AuxevalError as error:
-        return [_Finding("config", False, str(error))]
+        return [_Finding("config", False, str(error))], {}
     findings = [_Finding("config", True, f"{path}: {len(prepared.benchmark.items)} items")]
     findings += _prices(prepared)
     if any(spec.transport == "litellm" and spec.api_base for spec in prepared.specs.values()):
@@ -111,13 +111,14 @@ def _config(path: Path, *, calls: bool) -> list[_Finding]:
     if calls:
         from pipeline.runs.interface import in_any_loop
 
-        findings += in_any_loop(_reach(prepared.specs, prepared))
-    return findings
+        reached, proposals = in_any_loop(_reach(prepared))
+        return findings + reached, proposals
+    return findings, {}
 
 
 def _differences() -> list[_Finding]:
     """What a server of one's own may send that only the other transport reads."""
-    from pipeline.models.transport_differences import TRANSPORT_DIFFERENCES
+    from pipeline.models.transports import TRANSPORT_DIFFERENCES
 
     return [
         _Finding(
@@ -141,47 +142,41 @@ def _prices(prepared: Prepared) -> list[_Finding]:
             findings.append(_Finding(f"price {name}", not needed, detail))
         else:
             price = known.price
-            detail = f"${price.input:g} in, ${price.output:g} out per million tokens ({known.source})"
+            origin = known.source if known.guess is None else f"{known.source}, a guess: {known.guess}"
+            tiers = "".join(f"; above {start:,} tokens ${p.input:g}, ${p.output:g}" for start, p in price.above.items())
+            detail = f"${price.input:g} in, ${price.output:g} out per million tokens ({origin}){tiers}"
             findings.append(_Finding(f"price {name}", True, detail))
     return findings
 
 
-async def _reach(specs: Mapping[str, ModelSpec], prepared: Prepared) -> list[_Finding]:
-    """One cheap call to every model, kept out of the user's cache."""
-    import tempfile
+async def _reach(prepared: Prepared) -> tuple[list[_Finding], dict[str, dict[str, float]]]:
+    """Every model at once, by a handful of cheap calls that no cache keeps, and what would suit their servers."""
+    import asyncio
 
-    from pipeline.models.cache import ReplyCache
+    from pipeline.models.probing import probe
+    from pipeline.models.transports import default_transport
     from pipeline.runs.embeddings import embeds_only
 
-    findings = []
-    with tempfile.TemporaryDirectory(prefix="auxeval-doctor-") as folder, ReplyCache(folder) as cache:
-        for name, spec in specs.items():
-            if spec.transport == "simulated" or spec.provider == "sim":
-                findings.append(_Finding(f"model {name}", True, f"{spec.model}: simulated, in process"))
-            else:
-                findings.append(await _ask(spec, cache, embeds=embeds_only(prepared.config, name)))
-    return findings
-
-
-async def _ask(spec: ModelSpec, cache: ReplyCache, *, embeds: bool) -> _Finding:
-    """The vector of one word from a model that only embeds, at most 16 tokens from any other."""
-    from pipeline.errors import AuxevalError
-    from pipeline.models.budget import Budget
-    from pipeline.models.embeddings import EMBEDDING_PARAMS
-    from pipeline.models.gateway import Gateway
-    from pipeline.models.types import Answered, CallLabel
-
-    text = "ready" if embeds else "Reply with the word: ready"
-    params = EMBEDDING_PARAMS if embeds else {"max_tokens": 16}
-    gateway = Gateway({spec.name: spec}, cache=cache, budget=Budget(), record=lambda record: None)
-    label = CallLabel(stage="doctor", item="-", role="doctor")
-    check = f"model {spec.name}"
+    real = {name: spec for name, spec in prepared.specs.items() if "sim" not in (spec.transport[:3], spec.provider)}
+    carriers = {name: default_transport(name) for name in sorted({spec.transport for spec in real.values()})}
+    await asyncio.gather(*(carrier.open() for carrier in carriers.values()))
     try:
-        async with gateway:
-            outcome = await gateway.ask(spec.name, [{"role": "user", "content": text}], label=label, params=params)
-    except AuxevalError as error:
-        return _Finding(check, False, str(error))
-    if not isinstance(outcome, Answered):
-        return _Finding(check, False, f"{outcome.kind}: {outcome.message}")
-    served, did = outcome.reply.served_model or spec.model, "embedded" if embeds else "answered"
-    return _Finding(check, True, f"{served} {did} in {outcome.reply.latency_s:.1f} s")
+        asked = [
+            probe(spec, carriers[spec.transport], embeds=embeds_only(prepared.config, name))
+            for name, spec in real.items()
+        ]
+        probes = dict(zip(real, await asyncio.gather(*asked), strict=True))
+    finally:
+        await asyncio.gather(*(carrier.close() for carrier in carriers.values()))
+    findings = []
+    for name, spec in prepared.specs.items():
+        if name not in probes:
+            findings.append(_Finding(f"model {name}", True, f"{spec.model}: simulated, in process"))
+            continue
+        findings.append(_Finding(f"model {name}", probes[name].ok, probes[name].model))
+        if probes[name].server:
+            findings.append(_Finding(f"server {name}", True, probes[name].server))
+        if probes[name].proposals:
+            wanted = ", ".join(f"{key}: {value:g}" for key, value in probes[name].proposals.items())
+            findings.append(_Finding(f"better {name}", True, wanted))
+    return findings, {name: dict(each.proposals) for name, each in probes.items() if each.proposals}

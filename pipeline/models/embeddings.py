@@ -10,8 +10,6 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import EmbeddingTransport, RawReply, Transport
 from pipeline.models.types import Request
 
-__all__ = ["EMBEDDING_PARAMS", "is_embedding", "read_vector", "send_attempt"]
-
 _MARK = "auxeval_task"
 EMBEDDING_PARAMS: dict[str, Any] = {_MARK: "embedding"}
 """Parameters that make a call an embedding request: part of its identity, never sent."""

@@ -7,8 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-__all__ = ["ServedModels", "is_same_model", "served_warning"]
-
 _LOG = logging.getLogger(__name__)
 _DATED = re.compile(r"(?:[-@_.](?:\d{3,8}|\d{4}-\d{2}(?:-\d{2})?|latest))?$")
 _LONGEST = 80

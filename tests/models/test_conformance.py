@@ -10,7 +10,7 @@ import pytest
 from fault_server import FaultServer
 from server_faults import FAULTS
 
-from pipeline.models.transport_differences import TRANSPORT_DIFFERENCES
+from pipeline.models.transports import TRANSPORT_DIFFERENCES
 from pipeline.models.types import Answered, Outcome
 
 Open = Callable[..., Any]

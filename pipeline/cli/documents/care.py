@@ -303,6 +303,8 @@ class DoctorDocument(Shape):
     """Whether every check is fine."""
     checks: list[CheckEntry]
     """The checks, in order."""
+    proposals: dict[str, dict[str, float]]
+    """Model entry → key → a value that suits its server better than the configuration's."""
 
 
 class SchemaListDocument(Shape):
