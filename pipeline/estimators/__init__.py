@@ -1,7 +1,8 @@
 """The mathematics, as families: arrays in, frozen dataclasses out. NumPy, SciPy and scikit-learn only.
 
 Every public name is an attribute of this package, listed once in ``__init__.pyi``; the thirty that most work begins
-with are in ``__all__``. Names are loaded on first use, so that importing this package costs NumPy alone.
+with are in ``__all__``. Examples take ``np`` and these names as imported. Names are
+loaded on first use, so that importing this package costs NumPy alone.
 """
 
 from __future__ import annotations

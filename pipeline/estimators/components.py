@@ -58,6 +58,13 @@ def variance_components(phi: ArrayLike) -> VarianceComponents:
     Raises:
         ValueError: wrong shape, fewer than two items, missing values.
         TypeError: outcomes that are not numbers.
+
+    References:
+        Searle, Casella and McCulloch, "Variance Components" (1992), chapter 3.
+
+    Example:
+        >>> round(variance_components([[1, 1], [0, 1], [0, 0]]).sampling, 3)
+        0.167
     """
     outcome = check_matrix(phi, "phi")
     items, repeats = outcome.shape
@@ -92,6 +99,13 @@ def cluster_components(phi: ArrayLike, clusters: ArrayLike) -> dict[str, float] 
 
     Raises:
         ValueError: wrong shapes, missing values, fewer than two clusters.
+
+    References:
+        Searle, Casella and McCulloch, "Variance Components" (1992), chapter 3.
+
+    Example:
+        >>> cluster_components([1, 1, 0, 0, 1, 0], ['a', 'a', 'b', 'b', 'c', 'c'])['within'].__round__(3)
+        0.167
     """
     outcome = check_vector(phi, "phi")
     index, count = cluster_index(clusters, len(outcome))

@@ -88,6 +88,16 @@ def naive_mean(
     Raises:
         ValueError: wrong shapes, missing values, fewer than two clusters, unknown interval.
         TypeError: outcomes that are not numbers.
+
+    References:
+        Dong, Zhang, Zhou, Jin, Wu and Zhang, "Evaluating LLMs When They Do Not Know the Answer: Statistical
+            Evaluation of Mathematical Reasoning via Comparative Signals" (2026), arXiv 2602.03061, equation 2.1.
+        Miller, "Adding Error Bars to Evals: A Statistical Approach to Language Model Evaluations" (2024), arXiv
+            2411.00640, on clustered standard errors.
+
+    Example:
+        >>> naive_mean([1, 0, 1, 1]).value
+        0.75
     """
     outcome = check_vector(phi, "phi")
     check_level(level)
@@ -127,6 +137,16 @@ def repeated_decoding_mean(phi_repeats: ArrayLike, *, level: float = 0.95, inter
 
     Raises:
         ValueError, TypeError: as in :func:`naive_mean`.
+
+    References:
+        Dong, Zhang, Zhou, Jin, Wu and Zhang, "Evaluating LLMs When They Do Not Know the Answer: Statistical
+            Evaluation of Mathematical Reasoning via Comparative Signals" (2026), arXiv 2602.03061, section 5.3.
+        Miller, "Adding Error Bars to Evals: A Statistical Approach to Language Model Evaluations" (2024), arXiv
+            2411.00640.
+
+    Example:
+        >>> repeated_decoding_mean([[1, 1], [0, 1], [0, 0]]).value
+        0.5
     """
     outcome = check_matrix(phi_repeats, "phi_repeats")
     check_level(level)

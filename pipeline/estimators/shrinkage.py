@@ -31,6 +31,17 @@ def shrink_profile(profile: Profile) -> Profile:
 
     Raises:
         ValueError: a profile with overlapping neighbourhoods, or too few groups.
+
+    References:
+        Gelman et al., "Bayesian Data Analysis", third edition (2013), section 5.4.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> z = np.repeat(list('abcde'), 20)
+        >>> y = (rng.uniform(size=100) < np.repeat([0.2, 0.4, 0.5, 0.6, 0.8], 20)).astype(float)
+        >>> profile = lace_profile(z, y, rng.normal(size=100), target='population')
+        >>> bool(shrink_profile(profile).value.std() < profile.value.std())
+        True
     """
     kinds = profile.localities
     if any(kind != "categorical" for kind in kinds):

@@ -99,6 +99,16 @@ def prepare_signals(signals: ArrayLike) -> PreparedSignals:
 
     Raises:
         ValueError: wrong shape or non-finite values (``fill_missing_signals`` first).
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            section 3.2.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> prepare_signals(signals).ranks.shape
+        (200, 2)
     """
     values = _finite(signals)
     centre, scale = _centre_and_scale(values)
@@ -124,6 +134,16 @@ def fill_missing_signals(signals: ArrayLike, *, min_share: float = 0.01) -> tupl
 
     Raises:
         ValueError: wrong shape, ``min_share`` outside [0, 1], or a signal without a single finite value.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            section 3.2.
+
+    Example:
+        >>> fill_missing_signals([[1.0], [np.nan], [3.0]])[0]
+        array([[1., 0.],
+               [2., 1.],
+               [3., 0.]])
     """
     if not 0.0 <= min_share <= 1.0:
         raise ValueError(f"min_share must lie in [0, 1], got {min_share!r}")
@@ -191,6 +211,15 @@ def standardize_signals(signals: ArrayLike) -> FloatArray:
 
     Raises:
         ValueError: wrong shape or non-finite values (``fill_missing_signals`` first).
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            section 3.3.
+
+    Example:
+        >>> standardize_signals([[1.0], [3.0]])
+        array([[-1.],
+               [ 1.]])
     """
     values = _finite(signals)
     centre, scale = _centre_and_scale(values)

@@ -55,6 +55,15 @@ def best_of_n_warnings(
     Args:
         scores: (P, M, K) array or P matrices (M_p, K_p), finite.
         n, j: the policy; without n the dependence check is left out, j=None is J = K − 1.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, sections 2 and
+            5.3.
+
+    Example:
+        >>> scores = np.repeat(np.random.default_rng(0).normal(size=(20, 4, 1)), 3, axis=2)
+        >>> [warning.code for warning in best_of_n_warnings(scores, n=2)]
+        ['repeated_scores']
     """
     matrices = [np.asarray(matrix, dtype=np.float64) for matrix in cast(Sequence[ArrayLike], scores)]
     for position, matrix in enumerate(matrices):
@@ -80,6 +89,14 @@ def drift_test(scores: Sequence[ArrayLike]) -> tuple[float, float]:
 
     Returns:
         (F, p); (nan, nan) where nothing can be tested (K = 1, one candidate, or no variation).
+
+    References:
+        Scheffé, "The Analysis of Variance" (1959), chapter 4.
+
+    Example:
+        >>> scores = np.random.default_rng(0).normal(size=(30, 4, 3)) + [0.0, 0.0, 1.0]
+        >>> drift_test(list(scores))[1] < 0.001
+        True
     """
     matrices = [np.asarray(matrix, dtype=np.float64) for matrix in scores]
     widths = np.array([matrix.shape[1] for matrix in matrices])
@@ -103,6 +120,14 @@ def critical_rho(scores: Sequence[ArrayLike], n: int, j: int | None = None) -> f
 
     With gain g = mean(best_of_n − pool mean) and optimism o = mean(reuse − best_of_n):
     Jρ/(1−ρ)·o = g gives ρ = g/(g + J·o). NaN where the gain is not positive; 1 where reuse shows no optimism.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 5.3.
+
+    Example:
+        >>> scores = np.random.default_rng(0).normal(np.arange(4)[:, None], 1.0, size=(30, 4, 4))
+        >>> round(critical_rho(list(scores), n=2), 2)
+        0.74
     """
     gains, optimism = [], []
     for entry in scores:

@@ -41,6 +41,14 @@ def best_of_n(scores: ArrayLike, n: int, j: int | None = None, *, lattice: Latti
     Raises:
         ValueError: wrong shape, non-finite scores, K = 1, N outside 1..M, J outside 1..K−1.
         TypeError: scores, n or j are not numbers.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 3.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> round(best_of_n(scores, n=2), 3)
+        0.5
     """
     matrix = _matrix(scores)
     return float(_cyclic(matrix[None], n, j, lattice, "held_out")[0])
@@ -60,6 +68,14 @@ def best_of_n_batch(
 
     Raises:
         ValueError: as ``best_of_n``, naming the prompt (0-based).
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 3.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> best_of_n_batch([scores, scores[:2]], n=2).round(3)
+        array([0.5, 0.7])
     """
     if isinstance(scores, np.ndarray) and scores.dtype.kind != "O":
         scores = _unmasked(scores)
@@ -87,6 +103,14 @@ def best_of_n_complete(scores: ArrayLike, n: int, j: int, *, lattice: Lattice = 
 
     Equals ``best_of_n`` at J = 1 and J = K − 1. Arguments and errors as in ``best_of_n``; also ValueError
     where C(K, J) exceeds a million.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 4.2.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> round(best_of_n_complete(scores, n=2, j=1), 3)
+        0.544
     """
     matrix = _matrix(scores)
     candidates, draws = matrix.shape
@@ -112,6 +136,14 @@ def best_of_n_plug_in(scores: ArrayLike, n: int) -> float:
     Args:
         scores: (M, K) scores, K ≥ 1.
         n: subset size N.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 1.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> round(best_of_n_plug_in(scores, n=2), 3)
+        0.633
     """
     matrix = _matrix(scores, fewest=1)
     means = matrix.mean(axis=1, dtype=np.float64)[None]
@@ -123,6 +155,14 @@ def best_of_n_reuse(scores: ArrayLike, n: int, j: int | None = None, *, lattice:
 
     (1/K) Σ_t Σ_m q_{m,t} a_{m,t}; its excess over ``best_of_n`` is the optimism of score reuse. Arguments
     and errors as in ``best_of_n``.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 6.1.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> round(best_of_n_reuse(scores, n=2), 3)
+        0.644
     """
     return float(_cyclic(_matrix(scores)[None], n, j, lattice, "selection")[0])
 
@@ -131,6 +171,14 @@ def best_of_n_fixed_split(scores: ArrayLike, n: int, j: int, *, lattice: Lattice
     """One split: the first J columns select, the other K − J evaluate. Unbiased, noisier than ``best_of_n``.
 
     Arguments and errors as in ``best_of_n``.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 6.2.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> round(best_of_n_fixed_split(scores, n=2, j=1), 3)
+        0.667
     """
     matrix = _matrix(scores)
     weights = rank_weights(len(matrix), check_subset_size(n, len(matrix)))
@@ -152,6 +200,14 @@ def best_of_n_gold(
         scores: (M, K) selection scores.
         gold: (M,) finite gold values of the candidates.
         n, j, lattice: as in ``best_of_n``, with 1 ≤ J ≤ K; K = 1 is enough.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 2.
+
+    Example:
+        >>> scores = np.array([[0.2, 0.5, 0.4], [0.6, 0.8, 0.7], [0.5, 0.1, 0.9]])
+        >>> round(best_of_n_gold(scores, [0, 1, 0], n=2), 3)
+        0.556
     """
     matrix = _matrix(scores, fewest=1)
     truth = as_floats(gold, "gold")
@@ -176,6 +232,13 @@ def two_candidate_umvu(scores: ArrayLike, j: int, sigma: float) -> float:
         scores: (2, K) scores.
         j: selection scores J, 1 ≤ J < K.
         sigma: known standard deviation of one score, > 0.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, equation 3.
+
+    Example:
+        >>> round(two_candidate_umvu([[0.1, 0.3, 0.2], [0.4, 0.2, 0.6]], j=2, sigma=0.2), 4)
+        0.3711
     """
     matrix = _matrix(scores)
     if len(matrix) != 2:

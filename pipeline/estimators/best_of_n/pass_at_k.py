@@ -25,6 +25,13 @@ def pass_at_k(correct: int, n: int, k: int) -> float:
     Raises:
         ValueError: c or k out of range.
         TypeError: not integers.
+
+    References:
+        Chen et al., "Evaluating Large Language Models Trained on Code" (2021), arXiv 2107.03374, equation 1.
+
+    Example:
+        >>> round(pass_at_k(correct=3, n=10, k=2), 4)
+        0.5333
     """
     count, samples = check_integer(correct, "correct"), check_integer(n, "n")
     size = _check_k(k, samples)
@@ -51,6 +58,14 @@ def pass_at_k_mean(
 
     Returns:
         Estimate whose ``n`` is the number of units.
+
+    References:
+        Chen et al., "Evaluating Large Language Models Trained on Code" (2021), arXiv 2107.03374, equation 1.
+        Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927), JASA 22.
+
+    Example:
+        >>> round(pass_at_k_mean([3, 10, 0], n=10, k=2).value, 4)
+        0.5111
     """
     counts = _integers(correct, "correct")
     if counts.ndim != 1 or counts.size == 0:

@@ -45,6 +45,14 @@ def population_mean(
     Raises:
         ValueError: wrong shapes, non-finite values, negative weights, fewer than two prompts of positive weight,
             "wilson" for values outside [0, 1].
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 5.2.
+        Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927), JASA 22.
+
+    Example:
+        >>> population_mean([0.5, 0.75, 1.0]).value
+        0.75
     """
     return _mean(_values(values, "values"), clusters, weights, level, interval, "population_mean")
 
@@ -66,6 +74,15 @@ def paired_difference(
     Args:
         a, b: (P,) estimates of the two policies on the same pools or prompts, in the same order.
         clusters, weights, level, interval: as in ``population_mean``.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 5.2.
+        Agresti and Min, "Simple Improved Confidence Intervals for Comparing Matched Proportions" (2005), Statistics
+            in Medicine 24.
+
+    Example:
+        >>> paired_difference([0.5, 0.75, 1.0], [0.25, 0.5, 0.5]).value.__round__(3)
+        0.333
     """
     first, second = _values(a, "a"), _values(b, "b")
     if first.shape != second.shape:

@@ -19,6 +19,13 @@ def gaussian_pair_risk(j: int, k: int, sigma: float) -> float:
         j: selection scores J, 1 ≤ J < K.
         k: scores per candidate K ≥ 2.
         sigma: standard deviation of one score, > 0.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, equation 4.
+
+    Example:
+        >>> round(gaussian_pair_risk(j=3, k=4, sigma=1.0), 4)
+        0.2827
     """
     depth, draws = _check(j, k)
     side = sqrt((draws - depth) * (draws + depth))
@@ -33,6 +40,13 @@ def holdout_pair_risk(k: int, sigma: float) -> float:
     Args:
         k: scores per candidate K ≥ 2.
         sigma: standard deviation of one score, > 0.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, equation 5.
+
+    Example:
+        >>> round(holdout_pair_risk(k=4, sigma=1.0), 4)
+        0.3568
     """
     _, draws = _check(1, k)
     variance = _positive(sigma, "sigma") ** 2
@@ -55,6 +69,13 @@ def bounded_risk_bound(
 
     Raises:
         ValueError: J ≥ K, B ≤ 0, unknown kind, or "lower" without m.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 4.2.
+
+    Example:
+        >>> bounded_risk_bound(j=1, k=8, width=1.0)
+        0.0625
     """
     depth, draws = _check(j, k)
     quarter = _positive(width, "width") ** 2 / 4.0

@@ -33,6 +33,13 @@ def gaussian_target(mu: ArrayLike, sigma: ArrayLike, j: int, n: int) -> float:
 
     Raises:
         ValueError: wrong shapes, non-finite means, σ ≤ 0, J < 1, N outside 1..M.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 4.1.
+
+    Example:
+        >>> round(gaussian_target([0.0, 1.0], [1.0, 1.0], j=1, n=2), 4)
+        0.7602
     """
     means = _vector(mu, "mu")
     depth, size = _check_target(j, n, len(means))
@@ -153,6 +160,13 @@ def lattice_target(pmf: ArrayLike, values: ArrayLike, j: int, n: int) -> float:
 
     Raises:
         ValueError: wrong shapes, probabilities negative or not summing to one, J < 1, N outside 1..M.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 2.
+
+    Example:
+        >>> round(lattice_target([[0.5, 0.5], [0.2, 0.8]], [0.0, 1.0], j=1, n=2), 3)
+        0.695
     """
     support = _vector(values, "values")
     laws = np.asarray(pmf, dtype=np.float64)
@@ -176,7 +190,15 @@ def lattice_target(pmf: ArrayLike, values: ArrayLike, j: int, n: int) -> float:
 
 
 def bernoulli_target(p: ArrayLike, j: int, n: int) -> float:
-    """Θ^(J) for 0/1 scores with success probabilities ``p`` (M,): ``lattice_target`` on binomial laws."""
+    """Θ^(J) for 0/1 scores with success probabilities ``p`` (M,): ``lattice_target`` on binomial laws.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 2.
+
+    Example:
+        >>> round(bernoulli_target([0.2, 0.8], j=1, n=2), 6)
+        0.68
+    """
     success = _vector(p, "p")
     if not ((success >= 0.0) & (success <= 1.0)).all():
         raise ValueError("p must lie in [0, 1]")

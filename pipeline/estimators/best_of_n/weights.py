@@ -116,6 +116,13 @@ def winner_weights(keys: ArrayLike, n: int) -> FloatArray:
     Raises:
         ValueError: not one-dimensional, empty, non-finite keys, or N outside 1..M.
         TypeError: keys or n are not numbers.
+
+    References:
+        Shah and Li, "Holdout Best-of-N: Unbiased Evaluation and Its Cost" (2026), arXiv 2610.08719, section 3.
+
+    Example:
+        >>> winner_weights([0.1, 0.5, 0.5], n=2).round(3)
+        array([0. , 0.5, 0.5])
     """
     array: NDArray[Any] = np.asarray(keys)
     if array.ndim != 1 or array.size == 0:

@@ -210,6 +210,18 @@ def comparator_profile(
 
     Raises:
         ValueError: unknown method, bad arrays, outcomes outside [0, 1] for a logistic predictor.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            section 5.2.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> z = rng.uniform(size=200)
+        >>> y = np.where(np.arange(200) < 80, rng.uniform(size=200) < z, np.nan)
+        >>> comparator_profile('scalar_cv', z, y, signals, at=[0.25, 0.75]).value.round(2)
+        array([0.26, 0.74])
     """
     if method not in METHODS:
         raise ValueError(f"unknown method {method!r}; choose from {', '.join(METHODS)}")

@@ -113,6 +113,18 @@ def gap_of(a: ModelLabels, b: ModelLabels, *, target: Target = "population", ada
 
     Raises:
         ValueError: shapes that do not fit, repeated item names, fewer than 2 labels of a model.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 3.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = signals + rng.normal(size=(200, 2)) > [0.0, 0.5]
+        >>> a, b = (ModelLabels(np.where(np.arange(200) < 60, y[:, k], np.nan), signals[:, [k]]) for k in (0, 1))
+        >>> round(gap_of(a, b).value, 3)
+        -0.008
     """
     (_, _, fitted), *_ = all_gaps({"a": a, "b": b}, target=target, adapt=adapt)
     return fitted
@@ -135,6 +147,20 @@ def all_gaps(
 
     Raises:
         ValueError: as in :func:`gap_of`, with the model's name; fewer than two models.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 3.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = signals + rng.normal(size=(200, 2)) > [0.0, 0.5]
+        >>> labeled = np.arange(200) < 60
+        >>> own = [ModelLabels(np.where(labeled, y[:, k], np.nan), signals[:, [k]]) for k in (0, 1)]
+        >>> models = dict(zip('ab', own))
+        >>> [(a, b, round(fit.value, 3)) for a, b, fit in all_gaps(models)]
+        [('a', 'b', -0.008)]
     """
     if len(models) < 2:
         raise ValueError(f"gaps need at least 2 models, got {len(models)}")

@@ -105,6 +105,19 @@ def fit_gap(
 
     Raises:
         ValueError: shapes that do not fit, non-finite signals, fewer than 2 labels.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 3.
+        Agresti and Min, "Simple Improved Confidence Intervals for Comparing Matched Proportions" (2005), Statistics
+            in Medicine 24.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> difference = np.where(np.arange(200) < 60, np.sign(signals[:, 0] + rng.normal(size=200)), np.nan)
+        >>> round(fit_gap(difference, signals).value, 3)
+        0.11
     """
     if adapt not in ("average", "curved"):
         raise ValueError(f"adapt must be 'average' or 'curved', got {adapt!r}")
@@ -171,6 +184,20 @@ def joint_gaps(
         level: joint coverage.
         draws: simulated vectors.
         rng: of the simulation; None is a fixed seed.
+
+    References:
+        Hothorn, Bretz and Westfall, "Simultaneous Inference in General Parametric Models" (2008), Biometrical
+            Journal 50.
+        Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979), Scandinavian Journal of Statistics
+            6.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = signals + rng.normal(size=(200, 2)) > [0.0, 1.0]
+        >>> fit = fit_gap(np.where(np.arange(200) < 80, y[:, 0] * 1.0 - y[:, 1], np.nan), signals)
+        >>> joint_gaps([('a', 'b', fit)])[0].low > 0
+        True
     """
     check_level(level)
     if margin is not None and not (margin > 0.0 and math.isfinite(margin)):

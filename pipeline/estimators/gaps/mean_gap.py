@@ -95,6 +95,16 @@ def mean_gap(
 
     Raises:
         ValueError, TypeError: as in :func:`one_step_mean`.
+
+    References:
+        Miller, "Adding Error Bars to Evals: A Statistical Approach to Language Model Evaluations" (2024), arXiv
+            2411.00640, on paired differences.
+        Agresti and Min, "Simple Improved Confidence Intervals for Comparing Matched Proportions" (2005), Statistics
+            in Medicine 24.
+
+    Example:
+        >>> mean_gap([1, 1, 0, 1], [0, 1, 0, 0]).value
+        0.5
     """
     a = check_vector(phi_a, "phi_a")
     b = check_vector(phi_b, "phi_b", length=len(a))

@@ -85,6 +85,14 @@ def max_t_quantile(
         level: probability that no statistic exceeds the quantile.
         draws: number of simulated vectors.
         rng: generator.
+
+    References:
+        Hothorn, Bretz and Westfall, "Simultaneous Inference in General Parametric Models" (2008), Biometrical
+            Journal 50.
+
+    Example:
+        >>> round(max_t_quantile(np.eye(3), 20.0, 0.95, rng=0), 1)
+        2.6
     """
     sd = np.sqrt(np.diag(covariance))
     used = sd > 0.0
@@ -181,6 +189,18 @@ def paired_differences(
     Raises:
         ValueError: wrong shapes or names, missing values, a margin or fpc out of range, one cluster.
         TypeError: values that are not numbers.
+
+    References:
+        Hothorn, Bretz and Westfall, "Simultaneous Inference in General Parametric Models" (2008), Biometrical
+            Journal 50.
+        Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979), Scandinavian Journal of Statistics
+            6.
+
+    Example:
+        >>> values = np.random.default_rng(0).normal([0.0, 0.1, 1.0], 1.0, size=(100, 3))
+        >>> pairs = paired_differences(values, names=list('abc'), rng=0)
+        >>> [(pair.a, pair.b) for pair in pairs if pair.p_adjusted < 0.05]
+        [('a', 'c'), ('b', 'c')]
     """
     array = check_matrix(values, "values", min_columns=2)
     if len(array) < 2:

@@ -65,6 +65,15 @@ def check_draw(
 
     Raises:
         ValueError: shapes that do not fit, a draw that cannot be.
+
+    References:
+        Särndal, Swensson and Wretman, "Model Assisted Survey Sampling" (1992), chapter 5.
+
+    Example:
+        >>> columns = np.arange(100.0)[:, None]
+        >>> labeled = np.arange(100) < 20
+        >>> check_draw(columns, labeled).p < 0.001
+        True
     """
     values = check_signals(columns, name="columns")
     rows = len(values)

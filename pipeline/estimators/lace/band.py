@@ -56,6 +56,19 @@ def lace_profile_band(
 
     Returns:
         Profile with ``level`` simultaneous; ``diagnostics["pointwise_level"]`` and ``["critical_value"]`` say how.
+
+    References:
+        Chernozhukov, Chetverikov and Kato, "Gaussian Approximations and Multiplier Bootstrap for Maxima of Sums of
+            High-Dimensional Random Vectors" (2013), arXiv 1212.6906.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> labeled = np.arange(200) < 50
+        >>> band = lace_profile_band(signals[:, 1], y, signals, labeled=labeled, at=[-0.5, 0.5], rng=0)
+        >>> band.diagnostics['pointwise_level'] > 0.95
+        True
     """
     check_options(target, interval, None, ridge)
     check_level(level)

@@ -67,6 +67,19 @@ def lace_cascade(
 
     Raises:
         ValueError: shapes that do not fit, nothing rated, a labeled item that is not rated.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            appendix F.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> z, rated = rng.choice(['easy', 'hard'], 200), np.arange(200) < 120
+        >>> y = np.where(np.arange(200) < 60, signals[:, 0] + rng.normal(size=200), np.nan)
+        >>> rating = np.where(rated, signals[:, 0] + 0.1 * rng.normal(size=200), np.nan)
+        >>> lace_cascade(z, y, rating, signals).value.round(2)
+        array([ 0.2 , -0.06])
     """
     check_options(target, interval, None, ridge)
     check_level(level)

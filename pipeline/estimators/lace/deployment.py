@@ -73,6 +73,19 @@ def lace_deployment(
 
     Raises:
         ValueError: shapes that do not fit, negative or non-finite ratios, no labeled item with ρ > 0.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 4.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> labeled = np.arange(200) < 50
+        >>> ratio = np.where(signals[:, 1] > 0, 1.5, 0.5)
+        >>> round(lace_deployment(y, signals, ratio, labeled=labeled).value, 3)
+        0.575
     """
     check_options(target, interval, None, ridge)
     check_level(level)

@@ -67,6 +67,20 @@ def lace_gap(
 
     Raises:
         ValueError: shapes that do not fit, signals of different width, non-finite signals.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 3.
+        Agresti and Min, "Simple Improved Confidence Intervals for Comparing Matched Proportions" (2005), Statistics
+            in Medicine 24.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> z = rng.choice(['easy', 'hard'], 200)
+        >>> y = np.where(np.arange(200)[:, None] < 80, signals + rng.normal(size=(200, 2)) > [0.0, 0.5], np.nan)
+        >>> lace_gap(z, y[:, 0], y[:, 1], signals[:, :1], signals[:, 1:]).value.round(2)
+        array([0.05, 0.18])
     """
     check_options(target, interval, empty, ridge)
     check_level(level)

@@ -58,6 +58,18 @@ def lace_gaps(
 
     Raises:
         ValueError: shapes that do not fit, non-finite signals, a pair without a common label.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 3.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> z = rng.choice(['easy', 'hard'], 200)
+        >>> y = np.where(np.arange(200)[:, None] < 80, signals + rng.normal(size=(200, 2)) > [0.0, 0.5], np.nan)
+        >>> [(pair, profile.value.round(2).tolist()) for pair, profile in lace_gaps(z, y, signals[:, :, None])]
+        [((0, 1), [0.05, 0.18])]
     """
     check_options(target, interval, None, ridge)
     check_level(level)

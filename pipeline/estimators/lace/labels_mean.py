@@ -50,6 +50,13 @@ def labels_mean(
 
     Raises:
         ValueError: shapes that do not fit, no label, options that exclude each other.
+
+    References:
+        Särndal, Swensson and Wretman, "Model Assisted Survey Sampling" (1992), chapter 5.
+
+    Example:
+        >>> labels_mean([1, 0, 1, 1, np.nan, np.nan]).value
+        0.75
     """
     check_level(level)
     if target not in ("population", "pool"):

@@ -80,6 +80,19 @@ def lace_mean(
 
     Raises:
         ValueError: shapes that do not fit, non-finite signals, no labels, options that exclude each other.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 2 with one category.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> labeled = np.arange(200) < 50
+        >>> estimate = lace_mean(y, signals, labeled=labeled, adapt='average')
+        >>> round(estimate.value, 3), estimate.se < estimate.naive_se
+        (0.56, True)
     """
     check_options(target, interval, None, ridge)
     check_level(level)

@@ -168,6 +168,20 @@ def lace_profile(
 
     Raises:
         ValueError: shapes that do not fit, non-finite signals or profiles, options that exclude each other.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 2.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> labeled = np.arange(200) < 50
+        >>> z = signals[:, 1]
+        >>> profile = lace_profile(z, y, signals, labeled=labeled, at=[-0.5, 0.5])
+        >>> profile.value.round(2)
+        array([0.52, 0.57])
     """
     check_options(target, interval, empty, ridge)
     check_level(level)

@@ -60,6 +60,18 @@ def lace_profile_splits(
 
     Raises:
         ValueError: shapes that do not fit, indices outside the pool, a draw with a missing outcome.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 2 and section 5.1.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> sets = np.stack([np.arange(200) % 4 == k for k in range(4)])
+        >>> lace_profile_splits(signals[:, 1], y, signals, sets, at=[0.0]).shape
+        (4, 1)
     """
     penalty = check_ridge_number(ridge)
     axis = resolve_axis(z, at, locality)

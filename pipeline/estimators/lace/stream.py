@@ -110,6 +110,19 @@ def lace_profile_from_pool(
 
     Raises:
         ValueError: shapes that do not fit, missing values, more labels than pool rows.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 2.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> labeled = np.arange(200) < 50
+        >>> pool = ProfilePool.from_arrays(signals[:, 1], signals, at=[-0.5, 0.5])
+        >>> lace_profile_from_pool(pool, signals[:50, 1], y[:50], signals[:50]).value.round(2)
+        array([0.52, 0.57])
     """
     check_options(target, interval, None, ridge)
     check_level(level)
@@ -142,6 +155,19 @@ def lace_mean_from_pool(
         pool: moments of the whole pool; its profile points play no part.
         y: (n,) outcomes; signals: (n, K) signals of the labeled items.
         ridge, standardize, target, interval, level: as in ``lace_mean``.
+
+    References:
+        Zhang, Lyu, Kang and Zhou, "Conditional Evaluation of Language Models with Cheap Auxiliary Signals" (2026),
+            equation 2 with one category.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> signals = rng.normal(size=(200, 2))
+        >>> y = (signals[:, 0] + rng.normal(size=200) > 0).astype(float)
+        >>> labeled = np.arange(200) < 50
+        >>> pool = ProfilePool.from_arrays(np.zeros(200), signals, at=[0.0], locality=Categorical())
+        >>> round(lace_mean_from_pool(pool, y[:50], signals[:50]).value, 3)
+        0.558
     """
     check_options(target, interval, None, ridge)
     check_level(level)

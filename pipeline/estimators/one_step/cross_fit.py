@@ -104,6 +104,18 @@ def cross_fit_tau(
         ValueError: wrong shapes, missing values, fewer than 2 folds or more folds than items, or predictions that
             are not finite.
         TypeError: values that are not numbers.
+
+    References:
+        Dong, Zhang, Zhou, Jin, Wu and Zhang, "Evaluating LLMs When They Do Not Know the Answer: Statistical
+            Evaluation of Mathematical Reasoning via Comparative Signals" (2026), arXiv 2602.03061, Algorithm 1.
+        Chernozhukov et al., "Double/Debiased Machine Learning for Treatment and Structural Parameters" (2018),
+            arXiv 1608.00060.
+
+    Example:
+        >>> features = np.random.default_rng(0).normal(size=(60, 4, 1))
+        >>> phi = (features[:, 0, 0] > 0).astype(float)
+        >>> cross_fit_tau(phi, features, rng=1).shape
+        (60, 4)
     """
     return _cross_fit(phi, features, None, regressor, folds, rng)[0]
 
@@ -125,6 +137,20 @@ def cross_fit_pool_tau(
 
     Returns:
         (N, M + 1) and (U, M + 1): together the ``pool_tau`` of ``one_step_mean``.
+
+    References:
+        Dong, Zhang, Zhou, Jin, Wu and Zhang, "Evaluating LLMs When They Do Not Know the Answer: Statistical
+            Evaluation of Mathematical Reasoning via Comparative Signals" (2026), arXiv 2602.03061, Algorithm 1.
+        Chernozhukov et al., "Double/Debiased Machine Learning for Treatment and Structural Parameters" (2018),
+            arXiv 1608.00060.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> features = rng.normal(size=(60, 4, 1))
+        >>> phi = (features[:, 0, 0] > 0).astype(float)
+        >>> labeled, others = cross_fit_pool_tau(phi, features, rng.normal(size=(40, 4, 1)), rng=1)
+        >>> labeled.shape, others.shape
+        ((60, 4), (40, 4))
     """
     return _cross_fit(phi, features, other_features, regressor, folds, rng)
 

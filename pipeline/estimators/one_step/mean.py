@@ -88,6 +88,21 @@ def one_step_mean(
         ValueError: wrong shapes, missing values, unknown rule, ``pooled`` without ``power_from``, a pool smaller
             than the labeled set, one cluster, ``tuned`` with fewer than 3 items.
         TypeError: values that are not numbers.
+
+    References:
+        Dong, Zhang, Zhou, Jin, Wu and Zhang, "Evaluating LLMs When They Do Not Know the Answer: Statistical
+            Evaluation of Mathematical Reasoning via Comparative Signals" (2026), arXiv 2602.03061, equations 3.1
+            and 3.5.
+        Chernozhukov et al., "Double/Debiased Machine Learning for Treatment and Structural Parameters" (2018),
+            arXiv 1608.00060.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> tau = rng.uniform(size=(100, 11))
+        >>> phi = (rng.uniform(size=100) < tau[:, 0]).astype(float)
+        >>> estimate = one_step_mean(phi, tau, power='tuned')
+        >>> estimate.se < estimate.naive_se
+        True
     """
     outcome = check_vector(phi, "phi")
     draws = check_matrix(tau, "tau", rows=len(outcome), min_columns=2)
@@ -168,6 +183,14 @@ def one_step_values(
 
     What :func:`pipeline.estimators.paired_differences` and :func:`pipeline.estimators.rank_sets` take, one column per
     model. Without ``tau`` they are the outcomes. Arguments and errors as in :func:`one_step_mean`.
+
+    References:
+        Dong, Zhang, Zhou, Jin, Wu and Zhang, "Evaluating LLMs When They Do Not Know the Answer: Statistical
+            Evaluation of Mathematical Reasoning via Comparative Signals" (2026), arXiv 2602.03061, equation 3.5.
+
+    Example:
+        >>> one_step_values([1.0, 0.0], [[0.9, 0.5, 0.7], [0.2, 0.4, 0.4]]).round(2)
+        array([0.7, 0.2])
     """
     outcome = check_vector(phi, "phi")
     if tau is None:
