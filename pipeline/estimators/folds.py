@@ -41,16 +41,22 @@ def scrambled(keys: FloatArray) -> NDArray[np.uint64]:
 
 
 def mid_ranks(columns: FloatArray) -> FloatArray:
-    """Ranks 1..M down each column of (M, K), ties at their average."""
+    """Ranks 1..M down each column of (M, K), ties at their average; every column lies in one piece of memory."""
     rows = len(columns)
-    ranks = np.empty(columns.shape)
-    for column in range(columns.shape[1]):
-        order = np.argsort(columns[:, column])  # ties share their ranks, so the sort need not be stable
-        ordered = columns[order, column]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    # Scattering into one column of a row-major table cost as much as half the sort.
+    ranks = np.empty(columns.shape[::-1])
+    untied = np.arange(1.0, rows + 1.0)
+    for own, column in zip(ranks, columns.T, strict=True):
+        order = np.argsort(column)  # ties share their ranks, so the sort need not be stable
+        ordered = column[order]
+        begins = ordered[1:] != ordered[:-1]
+        if begins.all():
+            own[order] = untied
+            continue
+        starts = np.flatnonzero(np.concatenate([[True], begins]))
         ends = np.concatenate([starts[1:], [rows]])
-        ranks[order, column] = np.repeat(0.5 * (starts + 1 + ends), ends - starts)
-    return ranks
+        own[order] = np.repeat(0.5 * (starts + 1 + ends), ends - starts)
+    return ranks.T
 
 
 def _from_nearer_end(columns: FloatArray) -> NDArray[np.uint64]:

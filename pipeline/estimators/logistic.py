@@ -50,9 +50,12 @@ def fit_logistic(
 
 def predict_logistic(covariates: FloatArray, coefficients: FloatArray) -> FloatArray:
     """Probabilities (F, m) of F fits at covariates (m, p)."""
-    score = coefficients[:, 1:] @ covariates.T
-    score += coefficients[:, :1]
-    return np.asarray(expit(score, out=score))
+    score = -coefficients[:, 1:] @ covariates.T
+    score -= coefficients[:, :1]
+    with np.errstate(over="ignore"):  # 1/(1 + e^-x) by NumPy's vector instructions: half the time of scipy's expit
+        np.exp(score, out=score)
+    score += 1.0
+    return np.asarray(np.reciprocal(score, out=score))
 
 
 def _newton(design: FloatArray, y: FloatArray, C: float, use: FloatArray, beta: FloatArray) -> FloatArray:
