@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import itertools
 import operator
@@ -13,6 +14,7 @@ from fractions import Fraction
 import pytest
 
 from pipeline.benchmark.embedded import LEVELS, embedded_items, embedded_problems
+from pipeline.benchmark.embedded.families import _value
 from pipeline.benchmark.embedded.worded import Problem
 
 Values = Mapping[str, int]
@@ -238,3 +240,12 @@ def test_too_many_problems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LEVELS, 3, (lambda draw: problem,))
     with pytest.raises(ValueError, match="2 different problems at level 3"):
         embedded_problems(per_level=2)
+
+
+@pytest.mark.parametrize(
+    "said", ["__import__('os')", "(1).real", "[n for n in (1, 2)]", "2 ** 9", "elsewhere", "lambda: 1", "7 / 2"]
+)
+def test_the_data_of_the_families_can_say_nothing_but_arithmetic(said: str) -> None:
+    with pytest.raises(ValueError, match=r"arithmetic|whole number"):
+        _value(ast.parse(said, mode="eval").body, {"n": 3}, {"integer": max})
+    assert _value(ast.parse("integer(n, 2) * 4 / 6", mode="eval").body, {"n": 3}, {"integer": max}) == 2

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pipeline.benchmark.embedded.easy import LEVEL_1, LEVEL_2
-from pipeline.benchmark.embedded.hard import LEVEL_5
-from pipeline.benchmark.embedded.medium import LEVEL_3, LEVEL_4
+from pipeline.benchmark.embedded.families import levels
 from pipeline.benchmark.embedded.worded import Draw, Family, Problem
 from pipeline.benchmark.items import Item
 
 __all__ = ["LEVELS", "embedded_items", "embedded_problems"]
 
-LEVELS: dict[int, tuple[Family, ...]] = {1: LEVEL_1, 2: LEVEL_2, 3: LEVEL_3, 4: LEVEL_4, 5: LEVEL_5}
+LEVELS: dict[int, tuple[Family, ...]] = levels()
 """The problem families of each level, from one step of arithmetic to problems that need an idea."""
 
 
