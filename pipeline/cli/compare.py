@@ -29,7 +29,8 @@ def command(
 ) -> None:
     """The first RUN minus the second, item by item: pairing removes what makes items hard for both."""
     from pipeline.evaluation.options import Options
-    from pipeline.report.terminal import about, number, span
+    from pipeline.report.document_tables import about
+    from pipeline.report.values import number, span
     from pipeline.runs.comparison import compare_runs
 
     options = Options(("naive", "lace", "gaps"), target=target, margin=margin)

@@ -131,16 +131,16 @@ def _best_of_n(table: Path, given: dict[str, Any]) -> None:
 
 
 def _show(table: Path, estimates: EstimateSet, given: dict[str, Any]) -> None:
-    from pipeline.report.table_text import print_table_estimates, worth_sentences
+    from pipeline.report.terminal import print_estimates
 
     written: tuple[Path, ...] = ()
     if given["out"] is not None:
         from pipeline.report.table_files import write_table_report
 
-        written = write_table_report(given["out"], estimates, title=table.name, sentences=worth_sentences(estimates))
+        written = write_table_report(given["out"], estimates, title=table.name)
     if given["as_json"]:
         print_json(estimates.to_dict())
     else:
-        print_table_estimates(console(), estimates, title=table.name)
+        print_estimates(console(), estimates, title=table.name)
     for path in written:
         click.echo(f"wrote {path}", err=True)

@@ -117,7 +117,7 @@ def _place(source: str, runs_dir: Path) -> Path:
 
 
 def _show(report: GateReport) -> None:
-    from pipeline.report.terminal import number, span
+    from pipeline.report.values import number, span
 
     percent = all(abs(row.gap) <= 1.0 for row in report.rows if row.gap == row.gap)
 

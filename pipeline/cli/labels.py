@@ -87,7 +87,7 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
 def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:
     """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again; under a plan: look."""
     from pipeline.evaluation.plans.ledger import read_ledger, write_ledger
-    from pipeline.report.table_text import print_table_estimates
+    from pipeline.report.terminal import print_estimates
 
     if not file.is_file():
         raise InputError(f"{file}: no such label sheet; auxeval labels export {source} {file} writes one")
@@ -126,7 +126,7 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
     if as_json:
         print_json(estimates.to_dict())
     else:
-        print_table_estimates(console(), estimates, title=Path(source).name)
+        print_estimates(console(), estimates, title=Path(source).name)
     if out is not None:
         click.echo(f"wrote {out}; to estimate it again: {estimate_command(out, labeled.roles)}", err=True)
 

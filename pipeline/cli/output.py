@@ -66,12 +66,10 @@ def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Sequence[int] = ()
 ) -> None:
     """A plain table; columns named in ``numeric`` are right-aligned. Cells are text, never markup."""
-    from pipeline.report.text_tables import TextTable
+    from pipeline.report.printers.terminal import TerminalTable
+    from pipeline.report.values import table
 
-    table = TextTable(title, [(column, position in numeric) for position, column in enumerate(columns)])
-    for row in rows:
-        table.add(*row)
-    console().print(table)
+    console().print(TerminalTable(table(title, columns, rows, numeric=numeric)))
 
 
 def print_facts(rows: Sequence[Sequence[str]]) -> None:
@@ -79,7 +77,7 @@ def print_facts(rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from pipeline.report.text_tables import plain
+    from pipeline.report.values import plain
 
     grid = Table.grid(padding=(0, 2))
     for column in range(len(rows[0])):
@@ -93,6 +91,6 @@ def print_text(text: str) -> None:
     """A sentence, wrapped to the terminal; text, never markup."""
     from rich.text import Text
 
-    from pipeline.report.text_tables import plain
+    from pipeline.report.values import plain
 
     console().print(Text(plain(text)))

@@ -50,7 +50,7 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
 def print_label_plan(labels: LabelsEntry) -> None:
     """The plans as a table, the worth of the families as sentences."""
     from pipeline.cli.output import print_table, print_text
-    from pipeline.report.terminal import number
+    from pipeline.report.values import number
 
     rows = [
         [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from pipeline.cli.completion import offer_studies
-from pipeline.cli.output import json_option, print_facts, print_json, print_table, print_text
+from pipeline.cli.output import console, json_option, print_facts, print_json, print_text
 from pipeline.errors import InputError, StoppedEarly
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def _print_list(as_json: bool) -> None:
 
 def _print(result: StudyResult) -> None:
     """The result on a terminal's width; ``--out`` writes it with whole tables."""
+    from pipeline.report.printers.terminal import TerminalTable
+
     print_text(result.title)
     click.echo("=" * min(len(result.title), 80))
     if result.command:
@@ -113,7 +115,7 @@ def _print(result: StudyResult) -> None:
         print_text(f"* {note}")
     for table in result.tables:
         click.echo()
-        print_table(table.title, table.columns, table.text_rows(), numeric=range(1, len(table.columns)))
+        console().print(TerminalTable(table.printed()))
         for note in table.notes:
             print_text(f"* {note}")
     if result.figures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pipeline.report.markup import clean
+from pipeline.report.values import clean
 
 _MOST = 20_000
 

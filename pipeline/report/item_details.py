@@ -10,8 +10,8 @@ import polars as pl
 
 from pipeline.benchmark.extraction import strip_confidence
 from pipeline.report.asked_prompts import AskedPrompts
-from pipeline.report.markup import clean
 from pipeline.report.run_folder import RunFolder
+from pipeline.report.values import clean
 
 Rows = dict[str, list[tuple[Any, ...]]]
 _TOGETHER = 50

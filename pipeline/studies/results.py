@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.report.printers.paper import text
+from pipeline.report.values import Figure, Table, table
+
 SCHEMA = 1
 
 
@@ -72,22 +75,14 @@ class ResultTable:
                     f"table {self.title!r} has {len(self.columns)} columns but a row of {len(row)} cells: {row}"
                 )
 
-    def text_rows(self) -> list[list[str]]:
-        """The cells as people read them."""
-        return [[_text(cell, self.digits) for cell in row] for row in self.rows]
+    def printed(self) -> Table:
+        """The table as every medium prints it."""
+        rows = [[_text(cell, self.digits) for cell in row] for row in self.rows]
+        return table(self.title, self.columns, rows, numeric=range(1, len(self.columns)), note="\n".join(self.notes))
 
     def to_text(self) -> str:
         """Aligned plain text: first column flush left, the others flush right."""
-        lines = [list(self.columns), *self.text_rows()]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
-        rendered = [
-            "  ".join(
-                _align(cell, width, column) for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
-        rendered.insert(1, "  ".join("-" * width for width in widths))
-        return "\n".join([self.title, "", *rendered, *(f"* {note}" for note in self.notes)])
+        return text(self.printed())
 
     def to_dict(self) -> dict[str, Any]:
         """Title, columns, rows and notes as JSON values."""
@@ -106,14 +101,14 @@ class StudyResult:
     Attributes:
         title: one line.
         tables: in reading order.
-        figures: file stem to SVG text.
+        figures: file stem to picture.
         notes: what a reader must know to judge the numbers (replicates, readings, departures).
         command: the command line that made it; filled in by ``auxeval study``.
     """
 
     title: str
     tables: tuple[ResultTable, ...]
-    figures: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     command: str = ""
 
@@ -155,10 +150,6 @@ def _text(cell: Cell, digits: int) -> str:
     if isinstance(cell, float):
         return _number(cell, digits)
     return "–" if cell is None else str(cell)
-
-
-def _align(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if column == 0 else cell.rjust(width)
 
 
 def _json(cell: Cell) -> Any:

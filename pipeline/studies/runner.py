@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipeline.errors import InputError
+from pipeline.report.printers.svg import standalone, svg
 from pipeline.studies.registry import Progress, Study, StudyOptions, StudyResult
 
 Payload = TypeVar("Payload")
@@ -109,9 +110,9 @@ def write_result(result: StudyResult, out: Path) -> list[Path]:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(result.to_json() if out.suffix == ".json" else result.to_text(), encoding="utf-8")
     written = [out]
-    for name, svg in result.figures.items():
+    for name, drawn in result.figures.items():
         figure = out.with_name(f"{name}.svg")
-        figure.write_text(svg, encoding="utf-8")
+        figure.write_text(standalone(svg(drawn)), encoding="utf-8")
         written.append(figure)
     for leftover in out.parent.glob(f"{out.name}.*.partial.jsonl"):
         leftover.unlink()

@@ -10,7 +10,7 @@ import pytest
 
 import pipeline
 from pipeline.estimators import Estimate, Profile
-from pipeline.report.table_text import worth_sentences
+from pipeline.report.terminal import worth_sentences
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pipeline.evaluation.document import EstimateSet, Warned
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.rehearsal import rehearse, rehearse_target
-from pipeline.report.table_files import csv_text, html_text
+from pipeline.report.printers.html import html
+from pipeline.report.table_files import csv_text, table_page
 
 
 def a_target(rho: float, size: int = 400, labeled: int | None = None, clusters: int = 0) -> TargetPool:
@@ -61,8 +62,8 @@ def test_only_known_labels_are_rehearsed() -> None:
 def test_text_in_a_page_is_text() -> None:
     estimates = evaluate(Pool((a_target(0.5, labeled=50),)))
     named = EstimateSet({"<b>x</b>": estimates["all"]}, warnings=(Warned("w", "<script>alert(1)</script>"),))
-    page = html_text(named, title="a & b")
+    page = "".join(html(table_page(named, title="a & b")))
     assert "<b>x</b>" not in page
-    assert "<script>" not in page
+    assert "<script>alert" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert csv_text(named).splitlines()[1].startswith("<b>x</b>,naive,,")

@@ -65,8 +65,8 @@ def test_the_same_run_gives_the_same_bytes(finished: Path) -> None:
 def test_figures_and_paper_texts_lie_beside_the_page(finished: Path) -> None:
     names = {path.name for path in (finished / "figures").iterdir()}
     assert {"tables.md", "tables.tex", "methods.txt"} <= names
-    for figure in ("forest", "gaps", "profile-0", "profile-1", "best-of-n-0"):
-        assert {f"{figure}.svg", f"{figure}.pdf"} <= names
+    for figure in ("forest", "gaps", "profiles-0", "profile-0", "profile-1", "best-of-n", "worth"):
+        assert f"{figure}.svg" in names
     methods = (finished / "figures" / "methods.txt").read_text(encoding="utf-8")
     assert "SIMULATED" in methods
     assert "25 of them with gold labels" in methods
@@ -104,13 +104,13 @@ def test_a_missing_or_damaged_run_is_one_clear_error(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
-def test_the_report_loads_no_plotting_or_template_library(finished: Path, tmp_path: Path) -> None:
+def test_the_report_loads_no_plotting_library_and_nothing_that_takes_long(finished: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(finished, run)
     code = (
         "import sys; from pathlib import Path; from pipeline.report.page import write_report;"
         "write_report(Path(sys.argv[1]));"
-        "print([m for m in ('matplotlib', 'jinja2', 'litellm', 'sklearn', 'scipy.stats') if m in sys.modules])"
+        "print([m for m in ('matplotlib', 'litellm', 'sklearn', 'scipy.stats') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

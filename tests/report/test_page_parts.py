@@ -1,25 +1,34 @@
-"""The parts of the page: tables, charts, figures as PDF, paper tables, methods text, the item browser's data."""
+"""The values that are printed and their printers: tables and figures in every medium, hostile text in none of them."""
 
 from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import math
 import re
-import zlib
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
 from pipeline.estimators import Estimate
+from pipeline.estimators.gaps.ranking import RankSet
 from pipeline.evaluation.document import BestOfNEstimate, Decisions, EstimateSet, Gap, PairDecision
-from pipeline.report.charts import Curve, Interval, curve_chart, forest_plot
-from pipeline.report.figures_pdf import svg_to_pdf
-from pipeline.report.markup import Number, Span, clean, data_block, table, text
+from pipeline.report.document_page import document_tables
+from pipeline.report.document_tables import leaderboard
+from pipeline.report.item_browser import data_block
 from pipeline.report.methods_text import methods_paragraph
-from pipeline.report.paper_tables import tables_latex, tables_markdown
+from pipeline.report.page_values import Page, Section
+from pipeline.report.printers.html import html
+from pipeline.report.printers.paper import latex, markdown, text
+from pipeline.report.printers.svg import COLOURS, svg
+from pipeline.report.printers.terminal import TerminalTable
+from pipeline.report.terms import TERMS
+from pipeline.report.values import Axis, Column, Drawn, Figure, Number, Series, Span, Table, clean, table
 
 HOSTILE = "</script><b onclick=x>\u202e\x00\u2028\ud835\r\n=cmd()"
 
@@ -28,10 +37,20 @@ def estimate(value: float = 0.5, **given: Any) -> Estimate:
     return Estimate(value, 0.05, value - 0.1, value + 0.1, 0.95, 50, "naive", **given)
 
 
+def as_html(*parts: Any) -> str:
+    return "".join(html(Page("t", "", (), (), (Section("s", "S", "S", parts),))))
+
+
+def in_terminal(made: Table) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(TerminalTable(made))
+    return stream.getvalue()
+
+
 @pytest.mark.parametrize(
     "hidden", ["\x00", "\x07", "\x7f", "\x9b", "\u200b", "\u200e", "\u202e", "\u2066", "\u2028", "\ufeff"]
 )
-def test_hidden_characters_are_shown(hidden: str) -> None:
+def test_hidden_characters_are_made_visible(hidden: str) -> None:
     assert clean(f"a{hidden}b") == f"a\\u{ord(hidden):04x}b"
 
 
@@ -42,15 +61,14 @@ def test_ordinary_text_of_any_language_stays(plain: str) -> None:
 
 def test_line_ends_of_windows_and_lone_surrogates() -> None:
     assert clean("a\r\nb\rc\ud835") == "a\nb\\u000dc\\ud835"
-    text(HOSTILE).encode("utf-8")
 
 
 def test_data_block_cannot_be_closed_and_comes_back_whole() -> None:
     block = data_block("d", {"a": HOSTILE, "b": [1, None, "中"]})
     head, packed, tail = re.fullmatch(r"(<script [^>]*>)([A-Za-z0-9+/=]+)(</script>)", block).groups()  # type: ignore[union-attr]
-    found = json.loads(gzip.decompress(base64.b64decode(packed)).decode("utf-8"))
-    assert found["b"] == [1, None, "中"]
-    assert found["a"].startswith("</script>")
+    whole = json.loads(gzip.decompress(base64.b64decode(packed)).decode("utf-8"))
+    assert whole["b"] == [1, None, "中"]
+    assert whole["a"].startswith("</script>")
     assert head.count("<") == tail.count("<") == 1
     assert block == data_block("d", {"a": HOSTILE, "b": [1, None, "中"]})
 
@@ -60,46 +78,63 @@ def test_data_block_refuses_numbers_json_does_not_have() -> None:
         data_block("d", math.nan)
 
 
-def test_table_escapes_everything_and_keeps_all_digits_for_csv() -> None:
-    made = table(
-        ["<name>", "value", "interval"],
-        [[HOSTILE, Number(1 / 3, "0.33"), Span(0.1234567, 0.7654321, "[0.12, 0.77]")], ["b", "", ""]],
-        caption=HOSTILE,
-        numeric=(1, 2),
-        note=HOSTILE,
-        source=HOSTILE,
-    )
+def _hostile_table() -> Table:
+    columns = [Column("<name>"), Column("value", True), Column("interval", True), Column("", axis=Axis(low=0, high=1))]
+    rows = [
+        [HOSTILE, Number(1 / 3, "0.33"), Span(0.1234567, 0.7654321, "[0.12, 0.77]"), Drawn(0.3, 0.1, 0.7, 1)],
+        None,
+        ["b", "", "", None],
+    ]
+    return table(HOSTILE, columns, rows, note=HOSTILE, source=HOSTILE)
+
+
+def test_html_escapes_everything_and_keeps_all_digits_for_csv() -> None:
+    made = as_html(_hostile_table())
     assert "<b onclick" not in made
-    assert "</script>" not in made
+    assert made.count("</script>") == 1
     assert 'data-v="0.3333333333"' in made
     assert 'data-v="0.1234567" data-w="0.7654321"' in made
-    assert made.count("data-span") == 1
-    ElementTree.fromstring(made.replace(" data-span", ' data-span=""'))
+    assert made.count(" data-span>") + made.count(" data-span ") == 1
+    body = made[made.index('<div class="table') : made.index("</section>")]
+    ElementTree.fromstring("<r>" + body.replace(" data-span", ' data-span=""') + "</r>")
+    made.encode("utf-8")
+
+
+@pytest.mark.parametrize("medium", [in_terminal, text, lambda t: markdown([t]), lambda t: latex([t])])
+def test_every_medium_of_text_holds_the_same_numbers_and_leaves_drawings_out(medium: Any) -> None:
+    """One value, however it is printed; what hostile text holds cannot steer any of them."""
+    printed = medium(_hostile_table())
+    assert re.findall(r"0\.\d+", printed) == ["0.33", "0.12", "0.77"]
+    assert "\u202e" not in printed
+    assert "\x00" not in printed
+
+
+def test_rows_must_fit_the_columns() -> None:
+    with pytest.raises(ValueError, match="2 columns"):
+        table("t", ["a", "b"], [["x"]])
 
 
 def test_numbers_that_are_none_have_no_digits_to_copy() -> None:
-    assert 'data-v=""' in table(["a"], [[Number(math.nan, "–")]], caption="c")
+    assert 'data-v=""' in as_html(table("c", ["a"], [[Number(math.nan, "–")]]))
 
 
-def test_forest_plot_draws_every_row_and_names_itself() -> None:
-    rows = [
-        Interval("target " + HOSTILE, None),
-        Interval("known", 0.5),
-        Interval("estimate", 0.4, 0.3, 0.6),
-        Interval("no interval", 0.4, math.nan, math.nan),
-        Interval("nothing", math.nan, math.nan, math.nan),
-    ]
-    svg = forest_plot(rows, title="all & sundry", percent=True)
-    root = ElementTree.fromstring(svg)
+def test_rows_of_intervals_draw_every_row_and_name_themselves() -> None:
+    names = ("target " + HOSTILE, "known", "estimate", "no interval", "nothing")
+    nan = math.nan
+    series = Series("", [0.6, 0.5, 0.4, 0.4, nan], range(5), [0.5, nan, 0.3, nan, nan], [0.7, nan, 0.6, nan, nan],
+                    across=True)  # fmt: skip
+    beside = ("", "", "40.0 [30.0, 60.0]", "", "–")
+    drawn = svg(Figure("all & sundry", (series,), Axis(percent=True), Axis(names=names, beside=beside)))
+    root = ElementTree.fromstring(drawn)
     assert root.get("role") == "img"
     assert root.get("aria-label") == "all & sundry"
-    assert svg.count("<circle") == 2
-    assert "40.0 [30.0, 60.0]" in svg
+    assert drawn.count("<circle") == 4
+    assert "40.0 [30.0, 60.0]" in drawn
 
 
 def test_intervals_stand_where_the_axis_says() -> None:
-    svg = forest_plot([Interval("a", 0.25, 0.0, 0.5), Interval("b", 0.75, 0.5, 1.0)], title="t", percent=False)
-    root = ElementTree.fromstring(svg)
+    series = Series("", [0.25, 0.75], [0.0, 1.0], [0.0, 0.5], [0.5, 1.0], across=True)
+    root = ElementTree.fromstring(svg(Figure("t", (series,), Axis(), Axis(names=("a", "b")))))
     lines = [e for e in root if e.tag.endswith("line") and e.get("stroke-width")]
     marks = {
         e.text: float(e.get("x", "nan")) for e in root if e.tag.endswith("text") and e.get("text-anchor") == "middle"
@@ -110,81 +145,93 @@ def test_intervals_stand_where_the_axis_says() -> None:
 
 def test_curves_break_where_there_is_no_value() -> None:
     nan = math.nan
-    line = Curve("c", (1.0, 2.0, 3.0, 4.0), (0.1, nan, 0.3, 0.4), (0.0, nan, 0.2, 0.3), (0.2, nan, 0.4, 0.5))
-    svg = curve_chart([line, Curve("d", (1.0,), (0.2,), dashed=True)], title="t", x_label="x", percent=True)
-    (path,) = [e.get("d", "") for e in ElementTree.fromstring(svg) if e.get("fill") == "none" and "L" in e.get("d", "")]
-    assert path.count("M") == 2
-    assert "nan" not in svg
+    line = Series("c", (1.0, 2.0, 3.0, 4.0), (0.1, nan, 0.3, 0.4), (0.0, nan, 0.2, 0.3), (0.2, nan, 0.4, 0.5))
+    drawn = svg(Figure("t", (line, Series("d", (1.0,), (0.2,), dashed=True)), Axis("x"), Axis(percent=True)))
+    paths = [e.get("d", "") for e in ElementTree.fromstring(drawn) if e.get("fill") == "none" and "L" in e.get("d", "")]
+    assert [path.count("M") for path in paths] == [2]
+    assert "nan" not in drawn
 
 
-def test_a_chart_without_any_number_is_still_a_chart() -> None:
-    ElementTree.fromstring(curve_chart([Curve("c", (), ())], title="t", x_label="x", percent=True))
-    ElementTree.fromstring(forest_plot([], title="t", percent=True))
+def test_a_figure_without_any_number_is_still_a_figure() -> None:
+    ElementTree.fromstring(svg(Figure("t", (Series("c", (), ()),), Axis("x"), Axis(percent=True))))
+    ElementTree.fromstring(svg(Figure("t", (), Axis(), Axis(names=()))))
 
 
-def _drawn(pdf: bytes) -> str:
-    packed = re.search(rb"stream\n(.*)\nendstream", pdf, re.S)
-    assert packed is not None
-    return zlib.decompress(packed.group(1)).decode("latin-1")
+@pytest.mark.parametrize("high", [1.0, 1e6, 123456789.0])
+@pytest.mark.parametrize("width", [200, 460, 720])
+def test_labels_of_an_axis_never_run_into_one_another(high: float, width: int) -> None:
+    drawn = svg(Figure("t", (Series("s", [0.0, high], [0.0, 1.0]),), Axis("x"), Axis("y"), width=width))
+    ticks = [
+        (float(e.get("x", "nan")), 6.6 * len(e.text or ""))
+        for e in ElementTree.fromstring(drawn)
+        if e.tag.endswith("text") and e.get("text-anchor") == "middle" and e.get("y") == "311.0"
+    ]
+    assert ticks
+    assert all(b[0] - a[0] > (a[1] + b[1]) / 2 for a, b in pairwise(ticks))
 
 
-def test_pdf_is_well_formed_and_holds_the_figure() -> None:
-    svg = forest_plot([Interval("a (b) \\ λ − 中", 0.4, 0.3, 0.6)], title="t", percent=True)
-    pdf = svg_to_pdf(svg)
-    assert pdf.startswith(b"%PDF-1.4")
-    assert pdf == svg_to_pdf(svg)
-    start = int(re.findall(rb"startxref\n(\d+)", pdf)[0])
-    assert pdf[start : start + 4] == b"xref"
-    offsets = [int(found) for found in re.findall(rb"(\d{10}) 00000 n", pdf)]
-    assert [pdf[at : at + 7] for at in offsets] == [b"%d 0 obj" % k for k in range(1, 7)]
-    drawn = _drawn(pdf)
-    assert r"(a \(b\) \\ lambda - ?) Tj" in drawn
-    assert "(40.0 [30.0, 60.0]) Tj" in drawn
-    assert drawn.count(" c\n") == 4  # the point, as four arcs
-    assert drawn.count("BT") == drawn.count("ET")
+def test_levels_of_a_category_are_joined_by_nothing() -> None:
+    series = Series("c", (0.0, 1.0), (0.2, 0.8), (0.1, 0.7), (0.3, 0.9), (0.0, 0.6), (0.4, 1.0))
+    drawn = svg(Figure("t", (series,), Axis("x", names=("a", "b"))))
+    assert "<path" not in drawn
+    assert drawn.count('stroke-width="3.2"') == drawn.count('stroke-width="1.2"') == drawn.count("<circle") == 2
 
 
-def test_pdf_keeps_to_the_page() -> None:
-    svg = curve_chart(
-        [Curve("c", (0.0, 1.0), (0.0, 1.0), (-0.1, 0.9), (0.1, 1.1))], title="t", x_label="x", percent=False
-    )
-    pdf = svg_to_pdf(svg)
-    box = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
-    assert box is not None
-    assert [float(side) for side in box.groups()] == [540.0, 255.0]
-    points = [(float(x), float(y)) for x, y in re.findall(r"([\d.-]+) ([\d.-]+) [ml]\b", _drawn(pdf))]
-    assert points
-    assert all(0 <= x <= 720 and 0 <= y <= 340 for x, y in points)
-
-
-def _estimates() -> EstimateSet:
+def _estimates(names: tuple[str, str] = ("a_b|c", "$x&<i>")) -> EstimateSet:
+    a, b = names
+    pair = PairDecision(a, b, -0.2, 0.1, -0.4, 0.0, -0.3, -0.1, 0.1, 0.1, 0.95, 50, 0.02, "population", "undecided")
+    ranks = (RankSet(b, 0.7, 1, 1, 2, 0.95), RankSet(a, 0.5, 2, 1, 2, 0.95))
     return EstimateSet(
-        {"a_b|c": {"naive": estimate(interval="wilson")}, "$x&<i>": {"naive": estimate(0.7, interval="t")}},
-        gaps=(Gap("a_b|c", "$x&<i>", "lace_gap", estimate(-0.2)),),
-        best_of_n=(BestOfNEstimate("a_b|c", 4, 1, estimate(), "gold_gain"),),
-        decisions=Decisions(
-            "lace_gap", "max-t", 0.95, 0.02, "population",
-            (PairDecision("a_b|c", "$x&<i>", -0.2, 0.1, -0.4, 0.0, -0.3, -0.1, 0.1, 0.1, 0.95, 50, 0.02, "population",
-                          "undecided"),),
-        ),
-    )  # fmt: skip
+        {a: {"naive": estimate(interval="wilson")}, b: {"naive": estimate(0.7, interval="t")}},
+        gaps=(Gap(a, b, "lace_gap", estimate(-0.2)),),
+        best_of_n=(BestOfNEstimate(a, 4, 1, estimate(), "gold_gain"),),
+        decisions=Decisions("lace_gap", "max-t", 0.95, 0.02, "population", (pair,), ranks),
+    )
+
+
+def test_the_leaderboard_is_by_rank_and_says_the_gap_to_the_best() -> None:
+    board = leaderboard(_estimates())
+    assert board is not None
+    names = [column.name for column in board.columns]
+    cells = [dict(zip(names, row, strict=True)) for row in board.body]
+    assert [row["target"] for row in cells] == ["$x&<i>", "a_b|c"]
+    assert cells[0]["gap"] is None
+    gap, joint = cells[1]["gap"], cells[1]["95 % jointly"]
+    assert isinstance(gap, Number)
+    assert isinstance(joint, Span)
+    assert (gap.value, joint.low, joint.high) == (-20.0, -40.0, 0.0)
+    assert (cells[0]["verdict"], cells[1]["verdict"]) == ("best as it looks", "no difference shown")
+
+
+def test_a_target_has_one_colour_in_every_picture() -> None:
+    page = as_html(leaderboard(_estimates()))
+    first = [COLOURS.index(c) for c in re.findall(r'stroke="(#[0-9a-f]{6})"', page)]
+    assert first == [1, 1, 0, 0]  # rank and estimate of the second target, which leads; then of the first
+
+
+def test_every_word_that_a_column_links_to_is_on_the_page() -> None:
+    page = as_html(leaderboard(_estimates()))
+    linked = set(re.findall(r'href="#(term-[^"]+)"', page))
+    assert linked
+    assert all(f'id="{identity}"' in page for identity in linked)
+    assert all(len(meaning) > 20 for meaning in TERMS.values())
 
 
 def test_markdown_tables_hold_every_number_and_no_markup() -> None:
-    made = tables_markdown(_estimates())
+    made = markdown(document_tables(_estimates()))
     assert "## Mean performance" in made
-    assert r"| a\_b\|c | naive | 0.5000 | 0.0500 | 0.4000 | 0.6000 | 50 |" in made
+    assert r"| a\_b\|c | naive | 50.0 | 5.00 | \[40.0, 60.0\] | 50 |" in made
     assert r"$x\&\<i\>" in made
-    assert "| -0.4000 | 0.0000 |" in made
+    assert r"| \[-40.0, 0.0\] |" in made
     for block in made.split("\n\n"):
         bars = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines() if line.startswith("|")}
         assert len(bars) <= 1
 
 
 def test_latex_tables_escape_what_latex_would_read() -> None:
-    made = tables_latex(_estimates())
-    assert made.count(r"\begin{tabular}") == made.count(r"\end{tabular}") == 3
-    assert r"a\_b|c & naive & 0.5000" in made
+    made = latex(document_tables(_estimates()))
+    assert made.count(r"\begin{tabular}") == made.count(r"\end{tabular}") == 4
+    assert r"a\_b\textbar{}c & naive & 50.0" in made
     assert r"\$x\&\textless{}i\textgreater{}" in made
     for line in made.splitlines():
         if line.endswith(r"\\"):
@@ -196,22 +243,15 @@ def test_methods_paragraph_says_what_was_done_and_nothing_else() -> None:
         "benchmark": {"name": "bench", "items": 200, "grading": "numeric"}, "seed": 7, "command": "auxeval run c.yaml",
         "versions": {"auxeval": "9.9"}, "simulated": [],
     }  # fmt: skip
-    said = methods_paragraph(_estimates(), manifest, {"design": {"labeled": 50}, "missing_reply": "exclude"})
-    assert "50 of them with gold labels, drawn uniformly without replacement (seed 7)" in said
-    assert "excluded" in said
-    assert "Wilson's score interval" in said
-    assert "auxeval 9.9" in said
-    assert "auxeval run c.yaml" in said
-    assert "one-step" not in said
-    assert "SIMULATED" not in said
+    told = methods_paragraph(_estimates(), manifest, {"design": {"labeled": 50}, "missing_reply": "exclude"})
+    assert "50 of them with gold labels, drawn uniformly without replacement (seed 7)" in told
+    assert "excluded" in told
+    assert "Wilson's score interval" in told
+    assert "auxeval 9.9" in told
+    assert "auxeval run c.yaml" in told
+    assert "one-step" not in told
+    assert "SIMULATED" not in told
     gold = methods_paragraph(_estimates(), manifest, {"design": {"labeled": "gold"}})
     assert "came with a gold answer" in gold
     only_best = EstimateSet({"a": {}}, best_of_n=_estimates().best_of_n)
     assert "gold labels" not in methods_paragraph(only_best, manifest, {"best_of_n": {"candidates": 8, "scores": 4}})
-
-
-def test_levels_of_a_category_are_joined_by_nothing() -> None:
-    curve = Curve("c", (0.0, 1.0), (0.2, 0.8), (0.1, 0.7), (0.3, 0.9), (0.0, 0.6), (0.4, 1.0))
-    svg = curve_chart([curve], title="t", x_label="x", percent=False, ticks=[(0.0, "a"), (1.0, "b")])
-    assert "<path" not in svg
-    assert svg.count('stroke-width="3"') == svg.count('stroke-width="1"') == svg.count("<circle") == 2

@@ -1,9 +1,7 @@
 """Shrunk groups beside the unshrunk ones, and where the variance of repeated answers comes from."""
 
 import math
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +11,11 @@ from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.methods import SHRUNK
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
-from pipeline.report.run_folder import RunFolder
-from pipeline.report.sections.profiles import profiles
-from pipeline.report.sections.repeats import repeats
+from pipeline.report.document_tables import profiles
+from pipeline.report.printers.html import html
+from pipeline.report.run_sections.repeats import repeats
+from pipeline.report.table_files import table_page
+from pipeline.report.values import Number, Table
 
 
 def _pool(groups: int, kind: Any = "categorical") -> Pool:
@@ -32,9 +32,8 @@ def _both(groups: int) -> tuple[Any, Any]:
     return methods["lace_profile"], methods.get(SHRUNK)
 
 
-def _run(**methods: Any) -> RunFolder:
-    estimates = EstimateSet({"m<b>": methods})
-    return cast(RunFolder, SimpleNamespace(estimates=estimates, axis="kind", benchmark={}, path=Path()))
+def _set(**methods: Any) -> EstimateSet:
+    return EstimateSet({"m<b>": methods})
 
 
 def test_groups_are_shrunk_where_there_are_enough_of_them() -> None:
@@ -50,11 +49,12 @@ def test_groups_are_shrunk_where_there_are_enough_of_them() -> None:
 
 def test_the_report_shows_the_shrunk_interval_beside_the_unshrunk_one() -> None:
     plain, shrunk = _both(8)
-    page = profiles(_run(lace_profile=plain, **{SHRUNK: shrunk}))
-    assert "shrunk, interval" in page
-    assert "no replacement" in page
-    assert f"lace_profile, {SHRUNK}" in page
-    assert "shrunk" not in profiles(_run(lace_profile=plain))
+    (table,) = profiles(_set(lace_profile=plain, **{SHRUNK: shrunk}))
+    assert "shrunk, interval" in [column.name for column in table.columns]
+    assert "no replacement" in table.note
+    assert f"lace_profile, {SHRUNK}" in table.source
+    (table,) = profiles(_set(lace_profile=plain))
+    assert not any("shrunk" in column.name for column in table.columns)
 
 
 def test_components_say_what_more_answers_or_items_would_buy() -> None:
@@ -62,8 +62,11 @@ def test_components_say_what_more_answers_or_items_would_buy() -> None:
     chance = rng.random((50, 1))
     estimate = repeated_decoding_mean((rng.random((50, 4)) < chance).astype(float))
     parts = estimate.diagnostics["components"]
-    page = repeats(_run(repeated_decoding=estimate))
+    (table,) = repeats(_set(repeated_decoding=estimate))
+    assert isinstance(table, Table)
     expected = 100.0 * math.sqrt((parts["item"] + parts["sampling"] / 8) / 50)
+    assert expected in [cell.value for cell in table.body[0] if isinstance(cell, Number)]
+    page = "".join(html(table_page(_set(repeated_decoding=estimate), title="t")))
     assert f'data-v="{expected:.10g}"' in page
     assert "m&lt;b&gt;" in page
-    assert repeats(_run(repeated_decoding=repeated_decoding_mean(np.ones((5, 1))))) == ""
+    assert repeats(_set(repeated_decoding=repeated_decoding_mean(np.ones((5, 1))))) == ()

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from pipeline.report.text_tables import TextTable, column_widths, plain
+from pipeline.report.printers.terminal import TerminalTable, column_widths
+from pipeline.report.values import Table, plain, table
 
 
-def lines(table: TextTable, width: int = 80) -> list[str]:
+def lines(table: Table, width: int = 80) -> list[str]:
     stream = io.StringIO()
-    Console(file=stream, width=width).print(table)
+    Console(file=stream, width=width).print(TerminalTable(table))
     return stream.getvalue().splitlines()
 
 
@@ -28,12 +29,10 @@ NAMES = [
 ]
 
 
-def estimates(number: str = "88.0") -> TextTable:
-    columns = [("target", False), ("method", False), ("%", True), ("95 % interval", True), ("labels", True)]
-    table = TextTable("means of a run", columns)
-    for name in NAMES:
-        table.add(name, "one-step, pool", number, f"[{number}, {number}]", "50")
-    return table
+def estimates(number: str = "88.0") -> Table:
+    columns = ["target", "method", "%", "95 % interval", "labels"]
+    rows = [[name, "one-step, pool", number, f"[{number}, {number}]", "50"] for name in NAMES]
+    return table("means of a run", columns, rows, numeric=(2, 3, 4))
 
 
 @pytest.mark.parametrize("number", ["88.0", "1234567890.1234", "-1.23456e+308", "9" * 70])
@@ -54,24 +53,21 @@ def test_no_line_ends_in_blanks(width: int) -> None:
 
 
 def test_a_table_too_wide_repeats_its_leading_columns() -> None:
-    table = TextTable("", [("target", False), ("method", False), *((f"n{k}", True) for k in range(20))])
-    table.add("gpt", "naive", *(f"{k}.123456" for k in range(20)))
-    found = [line.split() for line in lines(table) if "gpt" in line]
-    assert len(found) > 1
-    assert all(line[:2] == ["gpt", "naive"] for line in found)
-    assert [cell for line in found for cell in line[2:]] == [f"{k}.123456" for k in range(20)]
+    row = ["gpt", "naive", *(f"{k}.123456" for k in range(20))]
+    wide = table("", ["target", "method", *(f"n{k}" for k in range(20))], [row], numeric=range(2, 22))
+    split = [line.split() for line in lines(wide) if "gpt" in line]
+    assert len(split) > 1
+    assert all(line[:2] == ["gpt", "naive"] for line in split)
+    assert [cell for line in split for cell in line[2:]] == [f"{k}.123456" for k in range(20)]
 
 
 def test_a_terminal_narrower_than_two_columns_gets_one_cell_a_line() -> None:
-    table = TextTable("t", [("target", False), ("value", True)])
-    table.add("gpt", "123456789.123456789")
-    assert "value: 123456789.123456789" in lines(table, 26)
+    narrow = table("t", ["target", "value"], [["gpt", "123456789.123456789"]], numeric=(1,))
+    assert "value: 123456789.123456789" in lines(narrow, 26)
 
 
 def test_text_cannot_steer_the_terminal_or_pass_for_markup() -> None:
-    table = TextTable("[bold]t", [("n[red]ame", False)])
-    table.add("a\x1b[31mb\u202ec\nd[/red]")
-    text = "\n".join(lines(table))
+    text = "\n".join(lines(table("[bold]t", ["n[red]ame"], [["a\x1b[31mb\u202ec\nd[/red]"]])))
     assert "a\\u001b[31mb\\u202ec d[/red]" in text
     assert "[bold]t" in text
     assert "n[red]ame" in text

@@ -10,6 +10,7 @@ import pytest
 from pipeline.errors import DataError, InputError
 from pipeline.estimators import gaussian_target
 from pipeline.estimators.best_of_n.targets import gaussian_targets
+from pipeline.report.printers.svg import svg
 from pipeline.studies.best_of_n import grid as best_of_n_grid
 from pipeline.studies.registry import StudyOptions, load_study
 from pipeline.studies.results import Measured, ResultTable
@@ -99,9 +100,9 @@ def test_section_6_1_controls() -> None:
 def test_figure_2_has_its_four_curves() -> None:
     study = load_study("best-of-n-figure2")
     result = study.run(StudyOptions())
-    svg = result.figures["best-of-n-figure2"]
+    drawn = svg(result.figures["best-of-n-figure2"])
     for name in ("Holdout", "least unbiased, J = K−1", "row-mean maximum", "least unbiased, J = 1"):
-        assert name in svg
+        assert name in drawn
     rows = {row[0]: row[1:] for row in result.tables[0].rows}
     holdout, least, biased, _, rate = (float(cell) for cell in rows["256"])  # type: ignore[arg-type]
     assert biased < least < holdout

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.estimators import cross_fit_tau, one_step_values
+from pipeline.report.printers.svg import svg
 from pipeline.studies.one_step.printed import PRINTED, disagreements
 from pipeline.studies.one_step.ranking import ranking_theory
 from pipeline.studies.one_step.simulation import (
@@ -132,7 +133,7 @@ def test_every_study_runs_and_renders(name: str, monkeypatch: pytest.MonkeyPatch
     assert study.name == name
     result = run_study(study, StudyOptions(reps=2))
     assert result.to_text() == run_study(study, StudyOptions(reps=2)).to_text()
-    assert all(figure.startswith("<svg") for figure in result.figures.values())
+    assert all(svg(figure).startswith("<svg") for figure in result.figures.values())
     assert bool(result.figures) == (name != "one-step-printed")
     measured = [cell for table in result.tables for row in table.rows for cell in row if isinstance(cell, Measured)]
     assert bool(measured) == (name != "one-step-printed")

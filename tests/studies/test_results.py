@@ -8,8 +8,9 @@ from xml.dom import minidom
 
 import pytest
 
+from pipeline.report.printers.svg import svg
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.results import Measured, ResultTable, StudyResult
-from pipeline.studies.svg import Series, line_chart
 
 
 def test_measured_shows_interval_and_paper() -> None:
@@ -45,45 +46,33 @@ def test_json_is_strict() -> None:
 
 
 def test_chart_is_well_formed_and_escaped() -> None:
-    svg = line_chart(
-        [
-            Series("a < b & c", [1, 2, 3, 4], [1.0, math.nan, 2.0, 3.0], [0.5, 0.6, 1.0, 2.0], [2.0, 2.0, 3.0, 4.0]),
-            Series("", [1, 4], [2.0, 1.0], dashed=True, markers=True, color='"><script>'),
-        ],
-        title="x & y <z>",
-        x_label="<x>",
-        y_label="y",
-        reference=1.0,
+    band = [0.5, 0.6, 1.0, 2.0], [2.0, 2.0, 3.0, 4.0]
+    series = (
+        Series("a < b & c", [1, 2, 3, 4], [1.0, math.nan, 2.0, 3.0], *band, markers=False),
+        Series("", [1, 4], [2.0, 1.0], dashed=True),
     )
-    document = minidom.parseString(svg)
+    document = minidom.parseString(svg(Figure("x & y <z>", series, Axis("<x>"), Axis("y", marks=(1.0,)))))
     texts = [node.firstChild.data for node in document.getElementsByTagName("text") if node.firstChild]
     assert "a < b & c" in texts
     assert "<x>" in texts
     assert not document.getElementsByTagName("script")
-    curves = [p for p in document.getElementsByTagName("path") if p.getAttribute("stroke-width") == "1.8"]
+    curves = [p for p in document.getElementsByTagName("path") if p.getAttribute("fill") == "none"]
     assert curves[0].getAttribute("d").count("M") == 2  # the line breaks at the missing value
     assert len(document.getElementsByTagName("circle")) == 2
 
 
 def test_higher_values_are_drawn_higher_and_log_axes_space_by_ratio() -> None:
-    svg = line_chart([Series("s", [1, 10, 100], [1.0, 2.0, 3.0], markers=True)], log_x=True)
+    drawn = svg(Figure("t", (Series("s", [1, 10, 100], [1.0, 2.0, 3.0]),), Axis(log=True)))
     points = [
         (float(c.getAttribute("cx")), float(c.getAttribute("cy")))
-        for c in minidom.parseString(svg).getElementsByTagName("circle")
+        for c in minidom.parseString(drawn).getElementsByTagName("circle")
     ]
     assert points[0][1] > points[1][1] > points[2][1]
     assert points[1][0] - points[0][0] == pytest.approx(points[2][0] - points[1][0], abs=0.2)
 
 
-@pytest.mark.parametrize(
-    ("series", "options", "message"),
-    [
-        ([], {}, "at least one"),
-        ([Series("a", [1], [math.nan])], {}, "at least one"),
-        ([Series("a", [1, 2], [1.0])], {}, "different lengths"),
-        ([Series("a", [0, 1], [1.0, 2.0])], {"log_x": True}, "above 0"),
-    ],
-)
-def test_charts_that_cannot_be_drawn(series: list[Series], options: dict[str, bool], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        line_chart(series, **options)
+def test_charts_that_cannot_be_drawn() -> None:
+    with pytest.raises(ValueError, match="different lengths"):
+        Series("a", [1, 2], [1.0])
+    with pytest.raises(ValueError, match="above 0"):
+        svg(Figure("t", (Series("a", [0, 1], [1.0, 2.0]),), Axis(log=True)))

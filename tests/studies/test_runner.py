@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.report.values import Figure, Series
 from pipeline.studies.registry import (
     ResultTable,
     Study,
@@ -117,7 +118,11 @@ def test_results_are_written_with_their_figures_and_checkpoints_go(tmp_path: Pat
     checkpoint.parent.mkdir()
     checkpoint.write_text("{}\n")
     result = StudyResult(
-        "T", (ResultTable("t", ("a", "b"), (("x", 1.0),)),), {"figure": "<svg/>"}, ("note",), "auxeval study x"
+        "T",
+        (ResultTable("t", ("a", "b"), (("x", 1.0),)),),
+        {"figure": Figure("f", (Series("s", [1.0], [2.0]),))},
+        ("note",),
+        "auxeval study x",
     )
     assert write_result(result, out) == [out, out.with_name("figure.svg")]
     assert "Made by: auxeval study x" in out.read_text()

@@ -25,9 +25,9 @@ from pipeline.estimators import (
     population_mean,
 )
 from pipeline.estimators.floats import FloatArray
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
-from pipeline.studies.svg import Series, line_chart
 from pipeline.tables.score_matrices import score_matrices
 
 Records = list[dict[str, Any]]
@@ -45,7 +45,7 @@ def run(options: StudyOptions) -> StudyResult:
     assert options.table is not None
     paths = sorted(options.table.iterdir()) if options.table.is_dir() else [options.table]
     tables: list[ResultTable] = []
-    figures: dict[str, str] = {}
+    figures: dict[str, Figure] = {}
     for done, path in enumerate(paths):
         options.progress("files", done, len(paths))
         table, charts = _study_file(path)
@@ -68,8 +68,8 @@ def run(options: StudyOptions) -> StudyResult:
     )
 
 
-def _study_file(path: Path) -> tuple[list[ResultTable], dict[str, str]]:
-    kinds: tuple[tuple[str, Callable[[Records], tuple[list[ResultTable], dict[str, str]]]], ...] = (
+def _study_file(path: Path) -> tuple[list[ResultTable], dict[str, Figure]]:
+    kinds: tuple[tuple[str, Callable[[Records], tuple[list[ResultTable], dict[str, Figure]]]], ...] = (
         ("judge_gpt35_mcq", _summaries),
         ("rm_score", _reward_picks),
         ("votes", _votes),
@@ -86,7 +86,7 @@ def _study_file(path: Path) -> tuple[list[ResultTable], dict[str, str]]:
     return [], {}
 
 
-def _summaries(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
+def _summaries(records: Records) -> tuple[list[ResultTable], dict[str, Figure]]:
     """SummEval: 12 summaries per article, five scores of gpt-3.5 each (one per prompt format), three experts."""
     tables, series = [], []
     values: list[tuple[Cell, ...]] = []
@@ -126,9 +126,8 @@ def _summaries(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
             tuple(designs),
         )
     )
-    chart = line_chart(
-        series, title="Expert rating of the summary that best-of-N selects (J = 4)", x_label="N", y_label="mean rating"
-    )
+    title = "Expert rating of the summary that best-of-N selects (J = 4)"
+    chart = Figure(title, tuple(series), Axis("N"), Axis("mean rating"))
     return tables, {"best-of-n-summeval": chart}
 
 
@@ -165,7 +164,7 @@ def _selected_gold(scores: Sequence[FloatArray], gold: Sequence[FloatArray], n: 
     return np.array([best_of_n_gold(matrix, row, n, j) for matrix, row in zip(scores, gold, strict=True)])
 
 
-def _reward_picks(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
+def _reward_picks(records: Records) -> tuple[list[ResultTable], dict[str, Figure]]:
     """Eight answers per problem with one reward each: no held-out score, but gold needs none."""
     rewards = [np.array(record["rm_score"], dtype=np.float64)[:, None] for record in records]
     correct = [np.array(record["cand_correct"], dtype=np.float64) for record in records]
@@ -193,7 +192,7 @@ def _reward_picks(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
     ], {}
 
 
-def _votes(records: Records) -> tuple[list[ResultTable], dict[str, str]]:
+def _votes(records: Records) -> tuple[list[ResultTable], dict[str, Figure]]:
     """A judge picks the best of five answers 100 times: the policy takes the answer with most of J fresh picks."""
     rows: list[tuple[Cell, ...]] = []
     groups = sorted({(record["judge"], float(record["temperature"])) for record in records})

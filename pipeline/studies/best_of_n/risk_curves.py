@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from pipeline.estimators.best_of_n.risks import gaussian_pair_risk, holdout_pair_risk
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, ResultTable, StudyResult
-from pipeline.studies.svg import Series, line_chart
 
 SHOWN = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256)
 
@@ -24,13 +24,10 @@ def run(options: StudyOptions) -> StudyResult:
         (str(k), *(curve[at] for curve in curves.values()), 1.0 / (pi * sqrt(2.0 * k))) for at, k in enumerate(SHOWN)
     ]
     series = [
-        Series(name, [float(k) for k in SHOWN], values, markers=True, dashed="biased" in name)
-        for name, values in curves.items()
+        Series(name, [float(k) for k in SHOWN], values, dashed="biased" in name) for name, values in curves.items()
     ]
-    chart = line_chart(
-        series, title="Risk at equal means, M = N = 2, σ = 1", x_label="scores per candidate K", y_label="MSE",
-        log_x=True, log_y=True,
-    )  # fmt: skip
+    axes = Axis("scores per candidate K", log=True), Axis("MSE", log=True)
+    chart = Figure("Risk at equal means, M = N = 2, σ = 1", tuple(series), *axes)
     table = ResultTable(
         "Exact mean squared error at equal means, M = N = 2, σ = 1",
         ("K", *curves, "1/(π√(2K))"),

@@ -8,12 +8,12 @@ import numpy as np
 
 from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.lace.localities import Gaussian
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.lace.designs import Design, gain_prediction, setting_a, specialists_a
 from pipeline.studies.lace.efficiency import log_ratio
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import run_tasks
-from pipeline.studies.svg import Series, line_chart
 
 SHARES = (0.05, 0.10, 0.15)
 POOL_SIZES = (5_000, 20_000, 80_000, 320_000)
@@ -214,24 +214,20 @@ def _coefficient_table(misses: dict[int, FloatArray]) -> ResultTable:
     )
 
 
-def _figure(errors: FloatArray, share: int) -> str:
+def _figure(errors: FloatArray, share: int) -> Figure:
     at = [float(point) for point in setting_a(POOL_SIZES[0]).at]
     fine = np.linspace(at[0], at[-1], 161)
     r_squared = specialists_a(fine).r_squared(np.full(len(fine), 0.5))
     predicted = 1.0 / (1.0 - (1.0 - SHARES[share]) * r_squared)
-    series = [Series("prediction", fine.tolist(), predicted.tolist(), dashed=True, color="#4d4d4d")]
+    series = [Series("prediction", fine.tolist(), predicted.tolist(), dashed=True, markers=False, tone=-1)]
     for label, curve, markers in (("oracle", 1, True), ("feasible", 2, True)):
         cells = _pointwise(errors, share, curve)
         low, high = [cell.low or 0.0 for cell in cells], [cell.high or 0.0 for cell in cells]
         series.append(Series(label, at, [cell.value for cell in cells], low, high, markers=markers, line=False))
     fixed = [log_ratio(errors[:, share, 3, p], errors[:, share, 4, p]).measured().value for p in range(len(at))]
-    series.append(Series("oracle, h = 0.12", at, fixed, color="#8a5fbf"))
-    return line_chart(
-        series,
-        title=f"Pointwise gain at M = {POOL_SIZES[-1]:,}, label fraction {SHARES[share]:.2f}",
-        x_label="z",
-        y_label="relative efficiency",
-    )
+    series.append(Series("oracle, h = 0.12", at, fixed, markers=False, tone=3))
+    title = f"Pointwise gain at M = {POOL_SIZES[-1]:,}, label fraction {SHARES[share]:.2f}"
+    return Figure(title, tuple(series), Axis("z"), Axis("relative efficiency"))
 
 
 study = Study(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.errors import DataError
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS
 from pipeline.studies.real import robustness as real_robustness
@@ -18,7 +19,6 @@ from pipeline.studies.real.tables import RealCell, is_known, load_cells, spread_
 from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import run_tasks
-from pipeline.studies.svg import Series, line_chart
 
 NAMES: Mapping[str, str] = {**LABELS, ADAPTIVE: "LACE, adaptive rule"}
 NAMES = {**NAMES, "lace": "LACE (paper's rule)"}
@@ -87,7 +87,7 @@ def run(options: StudyOptions) -> StudyResult:
         label="parts of cells",
     )
     results: list[ResultTable] = []
-    figures: dict[str, str] = {}
+    figures: dict[str, Figure] = {}
     mains: dict[str, dict[str, Errors]] = {}
     for stem, cells in tables.items():
         parts: dict[str, dict[str, Errors]] = {
@@ -335,7 +335,7 @@ def _stratified(parts: Mapping[str, Errors]) -> ResultTable:
     )
 
 
-def _figure(parts: Mapping[str, Errors], stem: str) -> dict[str, str]:
+def _figure(parts: Mapping[str, Errors], stem: str) -> dict[str, Figure]:
     """The chart of RE against labels by method; nothing where there is only one budget."""
     series = []
     for method in dict.fromkeys(name for errors in parts.values() for name in errors):
@@ -353,13 +353,12 @@ def _figure(parts: Mapping[str, Errors], stem: str) -> dict[str, str]:
                     [cell.low or cell.value for cell in cells.values()],
                     [cell.high or cell.value for cell in cells.values()],
                     dashed=method not in ("lace", ADAPTIVE),
-                    markers=True,
                 )
             )
     if not series:
         return {}
     title, y_label = f"Relative efficiency on {stem}", "RE, geometric mean over cells"
-    chart = line_chart(series, title=title, x_label="labels", y_label=y_label, log_x=True, log_y=True, reference=1.0)
+    chart = Figure(title, tuple(series), Axis("labels", log=True), Axis(y_label, log=True, marks=(1.0,)))
     return {f"lace-real-{stem}": chart}
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from pipeline.estimators import one_step_values
 from pipeline.estimators.floats import FloatArray
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.one_step.simulation import Coupling, Draws, World
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import run_tasks
-from pipeline.studies.svg import Series, line_chart
 
 ITEMS, DRAWS = 1000, 500
 VARIANCES = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -87,9 +87,7 @@ def _table(results: dict[str, Any], coupling: Coupling, reps: int) -> tuple[Resu
         notes=(f"{inside} of {printed_cells} closed forms lie inside their 95% Monte Carlo interval.",),
     )
     series = [
-        Series(
-            f"{signal}, {coupling}", VARIANCES, [m.value for m in measured], dashed=coupling == "literal", markers=True
-        )
+        Series(f"{signal}, {coupling}", VARIANCES, [m.value for m in measured], dashed=coupling == "literal")
         for signal, measured in curves.items()
     ]
     return table, series, inside, printed_cells
@@ -105,13 +103,11 @@ def _run(options: StudyOptions) -> StudyResult:
     }
     results = run_tasks(options, one_replicate, tasks, stage="coupling", signature=f"reps={reps}")
     parts = [_table(results, coupling, reps) for coupling in READINGS]
-    chart = line_chart(
-        [entry for _, series, _, _ in parts for entry in series],
-        title="Variance reduction by reading of the paper's simulation",
-        x_label="variance of the model's answers",
-        y_label="1 − Var ψ/Var φ",
-        reference=0.0,
-        legend_from=0.3,
+    chart = Figure(
+        "Variance reduction by reading of the paper's simulation",
+        tuple(entry for _, series, _, _ in parts for entry in series),
+        Axis("variance of the model's answers"),
+        Axis("1 − Var ψ/Var φ", marks=(0.0,)),
     )
     return StudyResult(
         title=study.title,

@@ -11,6 +11,7 @@ import numpy as np
 from pipeline.estimators import cross_fit_tau, exact_match, kendall_tau, one_step_values
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import wilson_interval
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.one_step.simulation import (
     Draws,
     LinearLeastSquares,
@@ -23,7 +24,6 @@ from pipeline.studies.one_step.simulation import (
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import run_tasks
-from pipeline.studies.svg import Series, line_chart
 
 ITEMS, DRAWS, FOLDS, GAP = 1000, 500, 5, 0.05
 BASE_VARIANCES = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -33,7 +33,6 @@ FEATURES: dict[str, Callable[[Draws], list[FloatArray]]] = {
     "quadratic": quadratic_features,
     "cubic with v": cubic_features,
 }
-LEGEND_FROM = {"signal": (0.0, 0.45), "noise": (0.5, 0.0)}
 METHODS = ("naive", *FEATURES, "oracle", "oracle with v")
 Payload = tuple[tuple[float, ...], float]
 
@@ -92,10 +91,10 @@ def _closed(world: World) -> dict[str, float]:
     return {"naive": 0.0, "oracle": world.variance_reduction(2), "oracle with v": world.full_reduction()}
 
 
-Axis = tuple[str, str, tuple[tuple[float, tuple[float, ...], float], ...]]
+Levels = tuple[str, str, tuple[tuple[float, tuple[float, ...], float], ...]]
 
 
-def _tables(axis: Axis, results: dict[str, Any], reps: int) -> tuple[list[ResultTable], dict[str, list[Series]]]:
+def _tables(axis: Levels, results: dict[str, Any], reps: int) -> tuple[list[ResultTable], dict[str, list[Series]]]:
     name, label, levels = axis
     accuracy: list[tuple[Cell, ...]] = []
     kendall: list[tuple[Cell, ...]] = []
@@ -148,7 +147,7 @@ def _series(points: Sequence[float], curves: dict[str, list[Measured]]) -> list[
     ]
 
 
-def _run(axis: Axis, figures: tuple[str, str], title: str, options: StudyOptions) -> StudyResult:
+def _run(axis: Levels, figures: tuple[str, str], title: str, options: StudyOptions) -> StudyResult:
     name, label, levels = axis
     reps = options.reps or 100
     tasks: dict[str, Payload] = {
@@ -161,20 +160,11 @@ def _run(axis: Axis, figures: tuple[str, str], title: str, options: StudyOptions
         title=title,
         tables=tuple(tables),
         figures={
-            figures[0]: line_chart(
-                accuracy,
-                title=f"Ranking accuracy by {label}",
-                x_label=label,
-                y_label="exact match",
-                y_range=(0.0, 1.0),
-                legend_from=LEGEND_FROM[name][0],
+            figures[0]: Figure(
+                f"Ranking accuracy by {label}", tuple(accuracy), Axis(label), Axis("exact match", low=0.0, high=1.0)
             ),
-            figures[1]: line_chart(
-                reduction,
-                title=f"Variance reduction by {label}",
-                x_label=label,
-                y_label="1 − Var ψ/Var φ",
-                legend_from=LEGEND_FROM[name][1],
+            figures[1]: Figure(
+                f"Variance reduction by {label}", tuple(reduction), Axis(label), Axis("1 − Var ψ/Var φ")
             ),
         },
         notes=(
@@ -189,13 +179,13 @@ def _run(axis: Axis, figures: tuple[str, str], title: str, options: StudyOptions
 
 def _run_signal(options: StudyOptions) -> StudyResult:
     levels = tuple((base, (base, base + GAP, base + 2 * GAP), 0.36) for base in BASE_VARIANCES)
-    axis: Axis = ("signal", "base variance", levels)
+    axis: Levels = ("signal", "base variance", levels)
     return _run(axis, ("one-step-figure-2", "one-step-figure-3"), signal_study.title, options)
 
 
 def _run_noise(options: StudyOptions) -> StudyResult:
     levels = tuple((noise, (1.0, 1.05, 1.1), noise) for noise in NOISE_VARIANCES)
-    axis: Axis = ("noise", "noise variance", levels)
+    axis: Levels = ("noise", "noise variance", levels)
     return _run(axis, ("one-step-figure-5", "one-step-figure-4"), noise_study.title, options)
 
 

@@ -14,10 +14,10 @@ from pipeline.estimators.intervals import wilson_interval
 from pipeline.estimators.means import interval_of_mean, sample_variance
 from pipeline.estimators.one_step import control_variate as cv
 from pipeline.estimators.one_step.correction import Design, Power, contrast_of, correct, other_targets
+from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
 from pipeline.studies.results import Cell
 from pipeline.studies.runner import run_tasks
-from pipeline.studies.svg import Series, line_chart
 
 Quality = Literal["good", "biased", "anti-calibrated", "independent"]
 QUALITIES: tuple[Quality, ...] = ("good", "biased", "anti-calibrated", "independent")
@@ -175,14 +175,11 @@ def _run(options: StudyOptions) -> StudyResult:
             tuple(rows),
         )
     )
-    chart = line_chart(
-        curves,
-        title="Coverage of the default interval at accuracy 0.86, λ pooled",
-        x_label="labeled items",
-        y_label="coverage",
-        y_range=(0.9, 1.0),
-        reference=0.95,
-        log_x=True,
+    chart = Figure(
+        "Coverage of the default interval at accuracy 0.86, λ pooled",
+        tuple(curves),
+        Axis("labeled items", log=True),
+        Axis("coverage", low=0.9, high=1.0, marks=(0.95,)),
     )
     return StudyResult(
         title=study.title,
@@ -202,7 +199,7 @@ def _run(options: StudyOptions) -> StudyResult:
 
 def _curve(quality: str, rule: str, rows: list[tuple[Cell, ...]]) -> Series:
     values = [row[2].value for row in rows if row[1] == rule and isinstance(row[2], Measured)]
-    return Series(quality, SIZES, values, markers=True)
+    return Series(quality, SIZES, values)
 
 
 study = Study(

@@ -15,48 +15,16 @@ from pipeline.report.judge_diagnostics import (
     pair_diagnostics,
     score_diagnostics,
 )
-from pipeline.report.markup import Cell, Number, Span, section, table
+from pipeline.report.page_values import Part, parts_of
 from pipeline.report.run_folder import RunFolder
-from pipeline.report.sections.values import between, share
+from pipeline.report.values import Cell, Number, Span, Table, quantity, range_of, table
 
 _COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 
-def judges(run: RunFolder) -> str:
-    """The section; empty where nobody judged."""
-    parts = [_validity(run), _pairs(run), _scores(run), _candidates(run)]
-    return section("judges", "Judges", *parts) if any(parts) else ""
-
-
-def _validity(run: RunFolder) -> str:
-    """Each judge held against the labels: over all, by model and level, and what labels its scores stand for."""
-    rows: list[list[Cell]] = []
-    for judge in run.estimates.judges:
-        for part in judge.slices:
-            told: Cell = "–" if part.correlation is None else Number(part.correlation, f"{part.correlation:.2f}")
-            where = "all" if part.by == "all" else f"{part.by} {part.value}"
-            rows.append([judge.signal, where, f"{part.n:,}", told, *_signed(part.bias)])
-        for pair in judge.kindness:
-            label = f"kinder to {pair.a} than to {pair.b}" + ("" if pair.biased else ": not shown")
-            rows.append([judge.signal, label, f"{pair.difference.n:,}", "", *_signed(pair.difference)])
-        for group in judge.calibration:
-            label = f"labels where it scores {group.low:.2f} to {group.high:.2f}"
-            rows.append([judge.signal, label, f"{group.gold.n:,}", "", *_signed(group.gold, "")])
-    if not rows:
-        return ""
-    note = (
-        "Score − label above 0: the judge is kinder than people. Kinder to one model: the difference of the two, on"
-        " items where both are labeled. The estimates correct for all of it; this says how much there is to correct."
-    )
-    columns = ("judge", "of", "labeled", "correlation", "score − label", "95 % interval")
-    caption = "Judges against the labels"
-    return table(columns, rows, caption=caption, numeric=(2, 3, 4, 5), note=note, source="estimates.json")
-
-
-def _signed(estimate: Estimate, sign: str = "+") -> tuple[Cell, Cell]:
-    """A number and its interval, with their signs where they are differences."""
-    low, high = f"{estimate.low:{sign}.3f}", f"{estimate.high:{sign}.3f}"
-    return Number(estimate.value, f"{estimate.value:{sign}.3f}"), Span(estimate.low, estimate.high, f"[{low}, {high}]")
+def judges(run: RunFolder) -> tuple[Part, ...]:
+    """The parts; none where nobody judged."""
+    return parts_of(_pairs(run), _scores(run), _candidates(run))
 
 
 def _anchors(run: RunFolder) -> pl.DataFrame | None:
@@ -72,16 +40,20 @@ def _anchors(run: RunFolder) -> pl.DataFrame | None:
     return answers.join(pairs, on="model", how="inner", maintain_order="left").select("item_id", "pair", "phi")
 
 
-def _points(estimate: Estimate | None) -> tuple[Cell, Cell]:
-    if estimate is None:
+def _points(made: Estimate | None) -> tuple[Cell, Cell]:
+    if made is None:
         return "–", ""
-    return share(estimate.value), between(estimate.low, estimate.high, percent=True)
+    return _percent(made.value), range_of(made.low, made.high, percent=True)
 
 
-def _triple(triple: tuple[float, float, float] | None) -> tuple[Cell, Cell]:
-    if triple is None:
+def _percent(value: float) -> Number:
+    return quantity(value, percent=True)
+
+
+def _triple(made: tuple[float, float, float] | None) -> tuple[Cell, Cell]:
+    if made is None:
         return "–", ""
-    value, low, high = triple
+    value, low, high = made
     return Number(value, f"{value:.2f}"), Span(low, high, f"[{low:.2f}, {high:.2f}]")
 
 
@@ -94,19 +66,19 @@ def _unbroken(row: list[Cell]) -> list[Cell]:
 
 
 def _share(value: float) -> Cell:
-    return share(value) if math.isfinite(value) else "–"
+    return _percent(value) if math.isfinite(value) else "–"
 
 
-def _pairs(run: RunFolder) -> str:
-    diagnostics = pair_diagnostics(run.preferences, outcomes=labeled_outcomes(run.signals), anchors=_anchors(run))
-    rows = [_unbroken(row) for entry in diagnostics for row in _pair_rows(run, entry)]
+def _pairs(run: RunFolder) -> Table | None:
+    raters = pair_diagnostics(run.preferences, outcomes=labeled_outcomes(run.signals), anchors=_anchors(run))
+    rows = [_unbroken(row) for entry in raters for row in _pair_rows(run, entry)]
     if not rows:
-        return ""
+        return None
     note = "Intervals take items as the units. Half a swap pair is no verdict, and a null one is no tie."
     return table(
+        "Pairwise verdicts by rater",
         _COLUMNS,
         rows,
-        caption="Pairwise verdicts by rater",
         numeric=(2, 3, 4),
         note=note,
         source="tables/preferences.parquet, calls.jsonl",
@@ -125,69 +97,69 @@ def _pair_rows(run: RunFolder, entry: PairDiagnostics) -> Iterator[list[Cell]]:
     yield [name, "wins in both orders, %", _share(entry.wins), "", pairs, f"{side} wins"]
     yield [name, "losses in both orders, %", _share(entry.losses), "", pairs, f"{side} loses"]
     yield [name, "ties, %", _share(entry.ties), "", asked, "of the verdicts that came"]
-    yield [name, "null, %", share(entry.failed), "", asked, f"pairs with one verdict only: {entry.half:,}"]
+    yield [name, "null, %", _percent(entry.failed), "", asked, f"pairs with one verdict only: {entry.half:,}"]
     if run.call_log.read:
-        yield [name, "repaired, %", share(repairs / entry.verdicts), "", asked, "asked a second time for the form"]
+        yield [name, "repaired, %", _percent(repairs / entry.verdicts), "", asked, "asked a second time for the form"]
     if not chains:
         about = "where one of target and anchor is right: the verdict picks it"
         yield [name, "on gold's side, %", *_points(entry.agreement), _units(entry.agreement), about]
 
 
-def _units(estimate: Estimate | None) -> str:
-    return f"{estimate.n:,} labeled, decided pairs" if estimate is not None else ""
+def _units(made: Estimate | None) -> str:
+    return f"{made.n:,} labeled, decided pairs" if made is not None else ""
 
 
-def _scores(run: RunFolder) -> str:
-    diagnostics = score_diagnostics(
+def _scores(run: RunFolder) -> Table | None:
+    raters = score_diagnostics(
         run.scores,
         run.responses,
         labeled_outcomes(run.signals),
         levels=run.items.select("item_id", "profile"),
         asked_at=run.call_log.score_times,
     )
-    rows = [_unbroken(row) for entry in diagnostics for row in _score_rows(entry)]
+    rows = [_unbroken(row) for entry in raters for row in _score_rows(entry)]
     if not rows:
-        return ""
+        return None
     note = (
         "Given the outcome: what a straight line in φ explains is taken out first, of score and of length. Drift is"
         " within levels of the profile, since items are asked in their order."
     )
     return table(
+        "Scores by rater",
         _COLUMNS,
         rows,
-        caption="Scores by rater",
         numeric=(2, 3, 4),
         note=note,
         source="tables/scores.parquet, responses.parquet, signals.parquet, calls.jsonl",
     )
 
 
-def _candidates(run: RunFolder) -> str:
+def _candidates(run: RunFolder) -> Table | None:
     """Scores of candidates, each candidate being an answer of its own."""
     key = (pl.col("target") + "\x1f" + pl.col("candidate").cast(pl.String)).alias("target")
     scored = run.scores.filter(pl.col("candidate").is_not_null())
     graded = run.candidates.filter(pl.col("phi").is_not_null())
-    diagnostics = score_diagnostics(
+    raters = score_diagnostics(
         scored.with_columns(key, pl.lit(None, dtype=pl.Int32).alias("candidate")),
         run.responses.clear(),
         graded.select("item_id", key, pl.col("phi").alias("y")),
     )
     rows: list[list[Cell]] = []
-    for entry in diagnostics:
+    for entry in raters:
         graded_count = f"{entry.labels:,} graded candidates"
         name, asked = entry.rater, f"{entry.scores:,} scores"
         about = "above for right, below for wrong candidates"
         rows.append([name, "on gold's side of ½, %", *_points(entry.agreement), graded_count, about])
         about = "of a candidate's mean score"
         rows.append([name, "correlation with gold", *_triple(entry.gold_correlation), graded_count, about])
-        rows.append([name, "null, %", share(entry.failed), "", asked, "no score after one repair"])
+        rows.append([name, "null, %", _percent(entry.failed), "", asked, "no score after one repair"])
         rows.append([name, "repaired, %", _share(entry.repaired), "", asked, "asked a second time for the form"])
     if not rows:
-        return ""
+        return None
     return table(
+        "Scores of candidates by rater",
         _COLUMNS,
         [_unbroken(row) for row in rows],
-        caption="Scores of candidates by rater",
         numeric=(2, 3, 4),
         note="Best of N picks by these scores: what they say of gold is what picking can gain in gold.",
         source="tables/scores.parquet, candidates.parquet",
@@ -210,5 +182,5 @@ def _score_rows(entry: ScoreDiagnostics) -> Iterator[list[Cell]]:
         about = "its own against others' answers to the same item, given the outcome"
         yield [name, "self-preference, points", *_points(entry.self_preference), labeled, about]
     yield [name, "drift over time", *_triple(entry.drift), asked, "correlation of score and the time it was asked"]
-    yield [name, "null, %", share(entry.failed), "", asked, "no score after one repair"]
+    yield [name, "null, %", _percent(entry.failed), "", asked, "no score after one repair"]
     yield [name, "repaired, %", _share(entry.repaired), "", asked, "asked a second time for the form"]

@@ -1,17 +1,17 @@
-"""Tables that fit a terminal: numbers are never broken, names are folded, a table too wide is split into blocks."""
+"""Prints a table in a terminal: numbers are never broken, names are folded, a table too wide is split into blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipeline.report.markup import clean
+from pipeline.report.values import Table, cell_text, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
-    from rich.table import Table
+    from rich.table import Table as RichTable
+
 
 _NARROWEST = 12
 """A column of text is folded to no less than this, if it is wider by itself."""
@@ -20,12 +20,7 @@ _WIDE, _NARROW, _TIGHT = 3, 2, 1
 """Blanks between columns."""
 
 
-def plain(text: str) -> str:
-    """Text for one line of a terminal: hidden characters become visible escapes, line breaks spaces."""
-    return text if text.isprintable() else clean(text.replace("\t", " ").replace("\n", " ").replace("\r", " "))
-
-
-def _trimmed(console: Console, options: ConsoleOptions, table: Table) -> Iterator[Segment]:
+def _trimmed(console: Console, options: ConsoleOptions, table: RichTable) -> Iterator[Segment]:
     """The table's lines without the blanks at their ends, which only clutter what is copied or piped."""
     from rich.segment import Segment
 
@@ -55,35 +50,32 @@ def column_widths(natural: Sequence[int], least: Sequence[int], room: int) -> li
     return widths
 
 
-@dataclass(slots=True)
-class TextTable:
-    """A table to print on a Rich console; it is laid out for the console's width when it is printed.
+class TerminalTable:
+    """A table as a Rich console prints it, laid out for the console's width; drawn columns are left out.
 
-    Attributes:
-        title: stands above it.
-        columns: (name, whether its cells are numbers, flush right and never folded).
-        rows: one cell per column; None draws a section break.
+    Args:
+        table: what is printed; cells are text, never markup.
     """
 
-    title: str
-    columns: Sequence[tuple[str, bool]]
-    rows: list[tuple[str, ...] | None] = field(default_factory=list)
-
-    def add(self, *cells: str) -> None:
-        """Append a row."""
-        self.rows.append(tuple(plain(cell) for cell in cells))
-
-    def section(self) -> None:
-        """Break between the rows before and after."""
-        self.rows.append(None)
+    def __init__(self, table: Table) -> None:
+        table = table.undrawn()
+        self.table = table
+        self._columns = [(plain(column.name), column.numeric) for column in table.columns]
+        self._rows = [None if row is None else tuple(plain(cell_text(cell)) for cell in row) for row in table.rows]
+        if None in self._rows:  # rows in groups: the name of each stands once
+            before = [None, *self._rows]
+            self._rows = [
+                ("", *row[1:]) if row and above and row[0] == above[0] else row
+                for above, row in zip(before, self._rows, strict=False)
+            ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
         from rich.text import Text
 
-        if self.title:
-            yield Text(plain(self.title), style="bold")
+        if self.table.title:
+            yield Text(plain(self.table.title), style="bold")
         natural, least = self._sizes()
-        every = range(len(self.columns))
+        every = range(len(self._columns))
         for gap, smallest in ((_WIDE, natural), (_NARROW, natural), (_WIDE, least), (_TIGHT, least)):
             widths = column_widths(natural, smallest, options.max_width - _overhead(len(every), gap))
             if widths is not None:
@@ -101,8 +93,8 @@ class TextTable:
         from rich.cells import cell_len
 
         natural, least = [], []
-        for k, (name, number) in enumerate(self.columns):
-            cells = max((cell_len(row[k]) for row in self.rows if row is not None), default=0)
+        for k, (name, number) in enumerate(self._columns):
+            cells = max((cell_len(row[k]) for row in self._rows if row is not None), default=0)
             word = max((cell_len(part) for part in name.split()), default=0)
             natural.append(max(cells, cell_len(name)))
             least.append(max(cells, word) if number else min(natural[k], max(_NARROWEST, word)))
@@ -115,7 +107,7 @@ class TextTable:
 
         None where the first column and some other are too wide together.
         """
-        numbers = [k for k, (_, number) in enumerate(self.columns) if number]
+        numbers = [k for k, (_, number) in enumerate(self._columns) if number]
         for leading in dict.fromkeys((numbers[0] if numbers and numbers[0] else 1, 1)):
             blocks = self._led_blocks(list(range(leading)), natural, least, width)
             if blocks is not None:
@@ -127,7 +119,7 @@ class TextTable:
     ) -> list[tuple[Sequence[int], list[int]]] | None:
         blocks: list[tuple[Sequence[int], list[int]]] = []
         block = lead
-        for k in range(len(lead), len(self.columns)):
+        for k in range(len(lead), len(self._columns)):
             for wider in ([*block, k], [*lead, k]):
                 widths = _fitted(wider, natural, least, width)
                 if widths is not None:
@@ -140,23 +132,23 @@ class TextTable:
             block = wider
         return blocks
 
-    def _rich(self, columns: Sequence[int], widths: Sequence[int], gap: int) -> Table:
+    def _rich(self, columns: Sequence[int], widths: Sequence[int], gap: int) -> RichTable:
         from rich import box
-        from rich.table import Table
+        from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = Table(
+        table = RichTable(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
             padding=(0, int(gap > _TIGHT), 0, int(gap > _NARROW)),
         )
         for k, width in zip(columns, widths, strict=True):
-            name, number = self.columns[k]
+            name, number = self._columns[k]
             table.add_column(
                 Text(plain(name)), justify="right" if number else "left", overflow="fold", min_width=width,
                 max_width=width,
             )  # fmt: skip
-        for row in self.rows:
+        for row in self._rows:
             if row is None:
                 table.add_section()
             else:
@@ -167,9 +159,9 @@ class TextTable:
         """One line per cell, for a terminal narrower than two columns."""
         from rich.text import Text
 
-        for row in self.rows:
+        for row in self._rows:
             if row is not None:
-                cells = zip(self.columns, row, strict=True)
+                cells = zip(self._columns, row, strict=True)
                 yield Text("\n".join(f"{name}: {cell}" for (name, _), cell in cells if cell) + "\n", overflow="fold")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pipeline.estimators import Estimate
-from pipeline.report.markup import section, text
 from pipeline.report.one_step_paragraph import OneStepCosts, StageCost, one_step_paragraph
+from pipeline.report.page_values import Part, Prose
 from pipeline.report.run_folder import RunFolder
 
 
-def one_step(run: RunFolder) -> str:
-    """The section: a paragraph per target; empty where it was not estimated."""
-    paragraphs = []
+def one_step(run: RunFolder) -> tuple[Part, ...]:
+    """A paragraph per target; none where it was not estimated."""
+    paragraphs: list[Part] = []
     coupling = (run.config.get("design") or {}).get("coupling", "independent")
     for target, methods in run.estimates.items():
         estimate = methods.get("one_step")
@@ -25,14 +25,14 @@ def one_step(run: RunFolder) -> str:
             pool=pool if isinstance(pool, Estimate) else None,
             components=repeated.diagnostics.get("components") if isinstance(repeated, Estimate) else None,
         )
-        paragraphs.append(f"<p>{text(paragraph)}</p>")
+        paragraphs.append(Prose(paragraph))
     if not paragraphs:
-        return ""
+        return ()
     note = (
-        '<p class="note">Calls and money are each stage\'s, shared evenly over items and targets. Source:'
-        " estimates.json, targets → target → one_step, one_step_pool.</p>"
+        "Calls and money are each stage's, shared evenly over items and targets. Source: estimates.json, targets →"
+        " target → one_step, one_step_pool."
     )
-    return section("one-step", "Was the one-step correction worth it?", *paragraphs, note)
+    return (*paragraphs, Prose(note, note=True))
 
 
 def _costs(run: RunFolder, labeled: int) -> OneStepCosts:

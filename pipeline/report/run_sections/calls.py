@@ -7,19 +7,17 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.report.markup import Cell, Number, section, table
+from pipeline.report.page_values import Part, parts_of
 from pipeline.report.run_folder import RunFolder
-from pipeline.report.sections.values import share
-
-__all__ = ["calls"]
+from pipeline.report.values import Cell, Number, Table, quantity, table
 
 
-def calls(run: RunFolder) -> str:
-    """The section."""
-    return section("cost", "Calls, cost and failures", _stages(run), _nulls(run), _models(run))
+def calls(run: RunFolder) -> tuple[Part, ...]:
+    """The parts."""
+    return parts_of(_stages(run), _nulls(run), _models(run))
 
 
-def _stages(run: RunFolder) -> str:
+def _stages(run: RunFolder) -> Table | None:
     rows: list[list[Cell]] = []
     for stage, counted in ((run.manifest.get("calls") or {}).get("stages") or {}).items():
         outcomes = ", ".join(f"{count} {name}" for name, count in counted["outcomes"].items() if name != "ok")
@@ -40,16 +38,16 @@ def _stages(run: RunFolder) -> str:
             ]
         )
     if not rows:
-        return ""
+        return None
     columns = ["stage", "calls", "asked", "cached", "failed", "attempts", "repairs", "prompt tokens", "reply tokens"]
     note = (
         "asked: answered for this run and paid for; cached: answered earlier, by this or another run. Repairs are among"
         " the calls. Cost is this run's."
     )
     return table(
+        "Calls by stage",
         [*columns, "cost, USD", "other than ok"],
         rows,
-        caption="Calls by stage",
         numeric=range(1, 10),
         note=note,
         source="manifest.json, calls; calls.jsonl has every call",
@@ -57,8 +55,8 @@ def _stages(run: RunFolder) -> str:
 
 
 def _money(counted: Mapping[str, Any]) -> Cell:
-    known, unknown = float(counted["cost_usd"]), counted["cost_unknown"]
-    return Number(known, f"{known:.4f} + {unknown} calls of unknown price" if unknown else f"{known:.4f}")
+    priced, unknown = float(counted["cost_usd"]), counted["cost_unknown"]
+    return Number(priced, f"{priced:.4f} + {unknown} calls of unknown price" if unknown else f"{priced:.4f}")
 
 
 def _kinds(run: RunFolder) -> Iterator[tuple[str, str, pl.DataFrame, str]]:
@@ -80,7 +78,7 @@ def _kinds(run: RunFolder) -> Iterator[tuple[str, str, pl.DataFrame, str]]:
     yield "predictions τ", "target", run.taus, "tau"
 
 
-def _nulls(run: RunFolder) -> str:
+def _nulls(run: RunFolder) -> Table | None:
     rows: list[list[Cell]] = []
     for kind, by, frame, column in _kinds(run):
         for target in run.targets:
@@ -90,16 +88,25 @@ def _nulls(run: RunFolder) -> str:
             missing = mine.filter(pl.col(column).is_null())[f"{column}_reason"].fill_null("no reason")
             counted = missing.value_counts().sort("count", f"{column}_reason", descending=[True, False]).rows()
             reasons = ", ".join(f"{count} {reason}" for reason, count in counted)
-            rows.append([kind, target, mine.height, len(missing), share(len(missing) / mine.height), reasons or "–"])
+            rows.append(
+                [
+                    kind,
+                    target,
+                    mine.height,
+                    len(missing),
+                    quantity(len(missing) / mine.height, percent=True),
+                    reasons or "–",
+                ]
+            )
     if not rows:
-        return ""
+        return None
     note = (
         "A null is never a zero, a tie or a dropped row: it stays null with its reason, and estimates say what they do."
     )
     return table(
+        "Null values by target and reason",
         ["value", "target", "asked", "null", "null, %", "why"],
         rows,
-        caption="Null values by target and reason",
         numeric=(2, 3, 4),
         note=note,
         source="tables/*.parquet, the columns ending in _reason",
@@ -110,7 +117,7 @@ def _part(role: str, part: str, name: str) -> str:
     return f"{part} anchor" if role == "anchors" and part != name else role.rstrip("s")
 
 
-def _models(run: RunFolder) -> str:
+def _models(run: RunFolder) -> Table | None:
     """Who played which role."""
     roles: dict[str, list[str]] = {}
     for role, named in (run.config.get("roles") or {}).items():
@@ -135,4 +142,5 @@ def _models(run: RunFolder) -> str:
     columns = ["name", "model", "role", "replies are", "structured output", "replies name"]
     guesses = {name: (price or {}).get("guess") for name, price in (run.manifest.get("prices") or {}).items()}
     note = "; ".join(f"the price of {name} is a guess: {why}" for name, why in guesses.items() if why)
-    return table(columns, rows, caption="Models", note=note, source="config.yaml, manifest.json") if rows else ""
+    source = "config.yaml, manifest.json"
+    return table("Models", columns, rows, note=note, source=source) if rows else None

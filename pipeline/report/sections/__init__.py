@@ -1,1 +1,0 @@
-"""The sections of the report's page, one file each."""
