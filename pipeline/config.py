@@ -72,7 +72,7 @@ SignalWord = Literal[
 ]  # fmt: skip
 StageName = Literal[
     "answer", "anchor", "auxiliary", "preference", "tau", "pointwise", "pairwise", "candidates", "candidate_scores",
-    "criterion", "direct",
+    "criterion", "direct", "p_true",
 ]  # fmt: skip
 
 

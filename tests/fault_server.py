@@ -27,7 +27,7 @@ from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from server_faults import FAULTS, Rule, change_reply, rule_from_json
-from server_replies import prompt_of, reply_text
+from server_replies import prompt_of, reply_text, token_weights
 
 
 @dataclass
@@ -237,12 +237,15 @@ class FaultServer:
         if self.on_answer is not None:
             self.on_answer()
         message = {"role": "assistant", "content": text}
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish}
+        if body.get("logprobs"):
+            choice["logprobs"] = {"content": token_weights(text, int(body.get("top_logprobs") or 0))}
         return {
             "id": f"chatcmpl-{self._rng.getrandbits(64):016x}",
             "object": "chat.completion",
             "created": int(time.time()),
             "model": self.served_model or body.get("model"),
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+            "choices": [choice],
             "usage": usage,
         }
 

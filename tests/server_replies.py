@@ -36,6 +36,8 @@ def reply_text(body: dict[str, Any], rng: random.Random, wrong_rate: float) -> s
     seed = int.from_bytes(hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).digest()[:8], "big")
     fixed = random.Random(seed)
     stage = stage_of(body)
+    if "Reply with one letter, A or B" in prompt:
+        return fixed.choice("AB")
     if stage == "preference":
         verdict = fixed.choice(("A", "B", "A", "B", "tie")) if rng.random() > wrong_rate else rng.choice(("A", "B"))
         return json.dumps({"reason": f"It follows more closely ({rng.randrange(10**6)}).", "verdict": verdict})
@@ -43,6 +45,18 @@ def reply_text(body: dict[str, Any], rng: random.Random, wrong_rate: float) -> s
         value = min(1.0, max(0.0, fixed.random() + rng.uniform(-0.1, 0.1)))
         return json.dumps({"reason": f"Judged at draw {rng.randrange(10**6)}.", stage: round(value, 3)})
     return _worked(prompt, fixed, rng, wrong_rate, confident=stage == "answer")
+
+
+def token_weights(text: str, top: int) -> list[dict[str, Any]]:
+    """The tokens of a reply as a server that was asked for log-probabilities sends them; each weight by its place."""
+    tokens = re.findall(r"\s*\w+|\s*[^\w\s]|\s+", text)
+    weighed = []
+    for place, token in enumerate(tokens):
+        logprob = -0.05 * (1 + place % 7)
+        others = [token, *(f"{token[:-1]}{letter}" for letter in "AB0123456789" if f"{token[:-1]}{letter}" != token)]
+        ranks = [{"token": other, "logprob": logprob - 1.5 * rank} for rank, other in enumerate(others[:top])]
+        weighed.append({"token": token, "logprob": logprob, "bytes": list(token.encode()), "top_logprobs": ranks})
+    return weighed
 
 
 def _worked(prompt: str, fixed: random.Random, rng: random.Random, wrong_rate: float, *, confident: bool) -> str:

@@ -14,7 +14,7 @@ from pipeline.collection.replies import FORMATS, Invalid, Parsed, reply_format, 
 from pipeline.collection.rows import Reason
 from pipeline.config import RunConfig
 from pipeline.models.stopping import RunStopped
-from pipeline.models.types import Answered, Asker, CallLabel, Failed, Message, Outcome, ReplySchema
+from pipeline.models.types import Answered, Asker, CallLabel, Failed, Message, Outcome, ReplySchema, Token
 
 FIRST_CALLS = 20
 """Calls of a stage before its share of failures can stop the run."""
@@ -22,6 +22,7 @@ FIRST_FAILURES = 5
 """Failed calls of one model in a stage from which the limit holds for it alone."""
 _SHOWN_TURN_CHARS = 8_000
 _SHOWN_REPLY_CHARS = 400
+_ALTERNATIVES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class FreeReply:
         reason: why it is no usable answer, or None if it is one.
         finish_reason: as the provider says.
         key: request key of the reply, None if there is none.
+        tokens: of the text as sent, where their probabilities were asked for and given.
     """
 
     text: str | None
@@ -41,16 +43,19 @@ class FreeReply:
     reason: Reason | None
     finish_reason: str | None
     key: str | None
+    tokens: tuple[Token, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedReply:
-    """A reply in JSON: its value, or why there is none."""
+    """A reply in JSON: its value, or why there is none; its text and tokens where it has a value."""
 
     value: Any
     reason: Reason | None
     repaired: bool
     key: str | None
+    text: str = ""
+    tokens: tuple[Token, ...] = ()
 
 
 @dataclass(slots=True)
@@ -136,7 +141,7 @@ class Caller:
             reason = None
         if reason is None and text is None and reply.outcome != "no_answer" and not may_be_cut:
             reason = "empty"
-        return FreeReply(text, reply.reasoning, reason, reply.finish_reason, outcome.key)
+        return FreeReply(text, reply.reasoning, reason, reply.finish_reason, outcome.key, reply.tokens)
 
     async def confidence(
         self, model: str, messages: Sequence[Message], text: str, label: CallLabel, *, draw: int, repair: bool
@@ -182,6 +187,13 @@ class Caller:
             return JudgedReply(None, "invalid", True, outcome.key)
         return replace(read, repaired=True)
 
+    async def letter(self, prompt: Prompt, variables: Mapping[str, Any], model: str, label: CallLabel) -> FreeReply:
+        """A reply of one token with its alternatives; never asked for again, as nothing is read but its weights."""
+        params = {self.cap_name(model): 1, "temperature": None, "top_logprobs": _ALTERNATIVES}
+        messages: tuple[Message, ...] = ({"role": "user", "content": render(prompt, variables)},)
+        outcome = await self._ask_whole(model, messages, label, 0, params, None, retry=False)
+        return self._free_reply(outcome, label.stage, may_be_cut=True)
+
     def _read(
         self, outcome: Outcome, stage: str, parse: Callable[[str], Parsed[Any] | Invalid]
     ) -> JudgedReply | Invalid:
@@ -195,7 +207,8 @@ class Caller:
         parsed = parse(outcome.reply.text)
         if isinstance(parsed, Invalid):
             return parsed
-        return JudgedReply(parsed.value, None, parsed.mended, outcome.key)
+        reply = outcome.reply
+        return JudgedReply(parsed.value, None, parsed.mended, outcome.key, reply.text, reply.tokens)
 
     def _unusable(self, outcome: Answered, stage: str) -> Reason | None:
         reply = outcome.reply

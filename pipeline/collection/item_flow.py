@@ -13,12 +13,14 @@ from pipeline.collection.calls import JudgedReply
 from pipeline.collection.comparisons import chains_phrase, direct_pair, verdict_of, wins
 from pipeline.collection.context import FlowContext
 from pipeline.collection.examples import Example
+from pipeline.collection.judgements import UNIT
 from pipeline.collection.prompts import Prompt
 from pipeline.collection.replies import parse_preference, parse_probability, parse_score
 from pipeline.collection.responses import Answer, Chains, Responses
-from pipeline.collection.rows import Order, PreferenceRow, ScoreRow, TauRow, Verdict
+from pipeline.collection.rows import Order, PreferenceRow, ProbabilityRow, ScoreRow, TauRow, Verdict
 from pipeline.collection.settling import settle, settled
 from pipeline.collection.stages import CORRECT
+from pipeline.collection.token_probabilities import expected_number, probability_true
 from pipeline.models.types import CallLabel, Message
 
 EPISODE_DRAWS = 20_000
@@ -62,6 +64,7 @@ class ItemFlow:
             if target in firsts:
                 work += self._judgements(target, firsts[target], opponents)
                 work += [self._one_step(target, firsts[target], chains)] if chains else []
+                work += [self._p_true(target, firsts[target])] if target in self._plan.p_true else []
             work += [self._candidate(target, index) for index in range(self._plan.candidates)]
         if firsts:
             work += self._direct_comparisons(firsts)
@@ -165,6 +168,15 @@ class ItemFlow:
             return None
         return Example(self._item.question, self._item.choices, chains.first, chains.second, preference, phi >= 0.5)
 
+    async def _p_true(self, target: str, answer: asyncio.Task[Answer]) -> None:
+        """Whether a target holds its own answer for right, by the weights of one token."""
+        text, value = (await answer).judged_text, None
+        if text is not None:
+            label = self._label("p_true", "target", target=target)
+            prompt, variables = self._c.prompts["p_true"][0], {**self._base, "response": text}
+            value = probability_true((await self._c.caller.letter(prompt, variables, target, label)).tokens)
+        self._c.sink(ProbabilityRow(self._item.item_id, target, "p_true", "answer", value))
+
     # The judge
 
     def _judgements(
@@ -214,6 +226,8 @@ class ItemFlow:
         scale = (criterion.worst, criterion.best)
         reply = await self._score(judge, self._c.prompts["criterion"][0], text, label, 0, variables, scale)
         self._sink_score(judge, target, criterion.name, None, 0, reply)
+        if index == 0:
+            self._sink_expected(judge, target, criterion.name, reply, scale)
 
     async def _direct(
         self,
@@ -241,6 +255,7 @@ class ItemFlow:
         label = self._label("pointwise", "judge", target=target, part=name)
         reply = await self._score(judge, self._c.prompts["pointwise"][index], text, label, 0)
         self._sink_score(judge, target, name, None, 0, reply)
+        self._sink_expected(judge, target, name, reply, UNIT)
 
     async def _pairwise(
         self,
@@ -302,6 +317,14 @@ class ItemFlow:
                 reply.key,
             )
         )  # fmt: skip
+
+    def _sink_expected(
+        self, judge: str, target: str, prompt: str, reply: JudgedReply, scale: tuple[float, float]
+    ) -> None:
+        """What the judge's score is on average over the scores that it weighed."""
+        if judge in self._plan.expected:
+            value = expected_number(reply.tokens, reply.text, "score", scale)
+            self._c.sink(ProbabilityRow(self._item.item_id, target, "judge_expected", f"{judge}/{prompt}", value))
 
     async def _compare(
         self,

@@ -17,7 +17,7 @@ from pipeline.errors import ConfigError
 if TYPE_CHECKING:
     from jinja2 import Template
 
-ReplyKind = Literal["answer", "chain", "preference", "score", "probability", "same"]
+ReplyKind = Literal["answer", "chain", "preference", "score", "probability", "letter", "same"]
 
 _STAGE_FILES: Mapping[str, tuple[str, ...]] = {
     "answer": ("answer",),
@@ -31,6 +31,7 @@ _STAGE_FILES: Mapping[str, tuple[str, ...]] = {
     "candidate_scores": ("candidate_scores",),
     "criterion": ("criterion",),
     "direct": ("direct",),
+    "p_true": ("p_true",),
 }
 _TAU_FILES = {
     ("zero_shot", "default"): "tau",
@@ -51,6 +52,7 @@ _VARIABLES: Mapping[str, frozenset[str]] = {
     "direct": frozenset(
         {"question", "choices", "context_a", "context_b", "reference", "response_a", "response_b", "criterion"}
     ),
+    "p_true": frozenset({"question", "choices", "response"}),
     "tau": frozenset({"question", "choices", "chain_a", "chain_b", "preference", "examples", "rubric"}),
     "repair": frozenset({"previous_reply", "problem", "format"}),
 }
@@ -66,6 +68,7 @@ _REPLIES: Mapping[str, ReplyKind] = {
     "criterion": "score",
     "direct": "preference",
     "tau": "probability",
+    "p_true": "letter",
     "repair": "same",
 }
 _JSON_KEY = {"preference": "verdict", "score": "score", "probability": "probability"}

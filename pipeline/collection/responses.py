@@ -13,8 +13,9 @@ from pipeline.benchmark.items import GivenResponse, Item
 from pipeline.collection.calls import FreeReply
 from pipeline.collection.context import FlowContext
 from pipeline.collection.prompts import clean_text
-from pipeline.collection.rows import CandidateRow, Reason, ResponseOutcome, ResponseRow
+from pipeline.collection.rows import CandidateRow, ProbabilityRow, Reason, ResponseOutcome, ResponseRow
 from pipeline.collection.settling import settle
+from pipeline.collection.token_probabilities import answer_logprobs
 from pipeline.models.types import CallLabel, Message
 
 
@@ -72,6 +73,8 @@ class Responses:
         grade = await self._grade(reply)
         confidence, why = await self._confidence(target, stage, reply, messages, label, request_draw)
         self._c.sink(self._response(target, stage, draw, reply, grade, confidence, why))
+        if stage == "answer" and draw == 0 and target in self._plan.weighed:
+            self._weigh(target, reply, grade)
         if stage == "candidates":
             self._c.sink(
                 CandidateRow(
@@ -79,6 +82,12 @@ class Responses:
                 )
             )
         return Answer(reply, messages, grade.phi)
+
+    def _weigh(self, target: str, reply: FreeReply, grade: Grade) -> None:
+        """How probable the tokens of the final answer were."""
+        weights = answer_logprobs(reply.tokens, reply.text or "", grade.answer) or (None, None)
+        for signal, value in zip(("logprob_mean", "logprob_min"), weights, strict=True):
+            self._c.sink(ProbabilityRow(self._item.item_id, target, signal, "answer", value))
 
     async def _given(self, target: str) -> Answer:
         """A response that exists already: rated by people, or graded against the gold answer as any other."""

@@ -104,7 +104,23 @@ class CandidateRow:
     request_key: str | None
 
 
-Row = ResponseRow | PreferenceRow | ScoreRow | TauRow | CandidateRow
+@dataclass(frozen=True, slots=True)
+class ProbabilityRow:
+    """One number made of token probabilities, null where a reply that was asked for has none.
+
+    ``signal`` is ``logprob_mean`` or ``logprob_min`` of a target's answer, ``p_true``, or ``judge_expected``, whose
+    ``source`` is the judge and its prompt.
+    """
+
+    table: ClassVar[str] = "probabilities"
+    item_id: str
+    target: str
+    signal: str
+    source: str
+    value: float | None
+
+
+Row = ResponseRow | PreferenceRow | ScoreRow | TauRow | CandidateRow | ProbabilityRow
 
 
 def columns_of(row: Row) -> dict[str, Any]:

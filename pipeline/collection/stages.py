@@ -56,6 +56,9 @@ class StagePlan:
         criteria: what judges are asked of each response in the place of the pointwise prompts; may be empty.
         direct: pairs of targets whose answers the judges compare with each other.
         pairwise: whether judges compare targets with anchors.
+        weighed: targets whose answers come with token probabilities.
+        p_true: targets that are asked, in one token, whether their answer is right.
+        expected: judges whose scores come with the probabilities of other scores.
     """
 
     targets: tuple[str, ...]
@@ -75,6 +78,9 @@ class StagePlan:
     criteria: tuple[Criterion, ...] = ()
     direct: tuple[tuple[str, str], ...] = ()
     pairwise: bool = True
+    weighed: tuple[str, ...] = ()
+    p_true: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
 
     @property
     def asked_anchors(self) -> tuple[str, ...]:
@@ -142,6 +148,7 @@ def stage_plan(config: RunConfig) -> StagePlan:
     scored, compared = (lace and bool(roles.judge) and config.wants(family) for family in ("judge", "pairwise"))
     criteria = _criteria(config) if scored else ()
     pairs = combinations(roles.targets, 2) if given and compared else ()
+    asked = () if given or not lace else tuple(name for name in roles.targets if _gives(config, name, "logprobs"))
     rubric = "_correctness" if design.tau.rubric == "correctness" else ""
     return StagePlan(
         targets=roles.targets,
@@ -161,7 +168,16 @@ def stage_plan(config: RunConfig) -> StagePlan:
         given=given,
         criteria=criteria,
         direct=tuple(pairs) if len(roles.targets) <= MOST_COMPARED else (),
+        weighed=asked if config.wants("logprob") else (),
+        p_true=asked if config.wants("p_true") else (),
+        expected=tuple(name for name in roles.judge if scored and _gives(config, name, "top_logprobs")),
     )
+
+
+def _gives(config: RunConfig, model: str, param: str) -> bool:
+    """Whether an entry asks its provider for token probabilities, or for those of other tokens too."""
+    params = config.model_entry(model).params
+    return bool(params.get("logprobs")) and bool(params.get(param))
 
 
 def _criteria(config: RunConfig) -> tuple[Criterion, ...]:
@@ -188,6 +204,7 @@ def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:
             StageCalls("preference", "target", target, target, plan.orders * plan.draws),
             StageCalls("tau", "regressor", regressor, target, plan.draws if plan.tau else 0),
             StageCalls("candidates", "target", target, target, plan.candidates),
+            StageCalls("p_true", "target", target, target, int(target in plan.p_true)),
         ]
         for judge in plan.judges:
             calls += [
@@ -281,7 +298,7 @@ class _Sizes:
             return chains + before
         if stage == "tau":
             return chains + self._plan.examples * (self._item + chains)
-        if stage in ("pointwise", "criterion"):
+        if stage in ("pointwise", "criterion", "p_true"):
             return self._reply("answer", target)
         if stage == "direct":
             return 2 * self._reply("answer", target)

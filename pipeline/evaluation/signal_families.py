@@ -33,6 +33,7 @@ _STAGES: Mapping[str, tuple[str, ...]] = {
     "judge": ("pointwise", "criterion"),
     "pairwise": ("pairwise", "direct"),
     "anchor": ("anchor",),
+    "p_true": ("p_true",),
     # Confidence is asked in the answer itself; what is made of answers costs no call.
 }
 

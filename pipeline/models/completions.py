@@ -11,11 +11,12 @@ from pipeline.models.finish import ending_of
 from pipeline.models.http.bodies import tolerant_json
 from pipeline.models.redaction import one_line
 from pipeline.models.transport import NO_FINISH_REASON, RawEmbeddings, RawReply, TransportError
-from pipeline.models.types import Request, Usage
+from pipeline.models.types import Request, Token, Usage
 
 __all__ = ["completion_body", "parse_body", "read_completion", "read_embeddings", "read_service", "read_usage"]
 
 _EVENT_HEAD = 200
+_MOST_OTHERS = 20
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
@@ -64,6 +65,7 @@ def read_completion(data: Any, *, secrets: tuple[str, ...] = ()) -> RawReply:
         refusal=_text(message.get("refusal")) or None,
         served_model=served if isinstance(served, str) else None,
         service_tier=read_service(data),
+        tokens=_tokens(choice.get("logprobs")) if isinstance(choice, Mapping) else (),
     )
 
 
@@ -71,6 +73,42 @@ def read_service(data: Mapping[str, Any]) -> str | None:
     """The service tier that a reply says it was served by; Anthropic says so within usage."""
     tier = data.get("service_tier") or _mapping(data.get("usage")).get("service_tier")
     return tier if isinstance(tier, str) else None
+
+
+def _tokens(logprobs: Any) -> tuple[Token, ...]:
+    """The tokens of a choice with their log-probabilities; none at all where one of them cannot be read.
+
+    They say how sure the model was and never decide whether a reply is one.
+    """
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if not isinstance(content, list):
+        return ()
+    tokens = [_token(entry) for entry in content]
+    return () if None in tokens else tuple(token for token in tokens if token is not None)
+
+
+def _token(entry: Any) -> Token | None:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("token"), str):
+        return None
+    weight = _log_probability(entry.get("logprob"))
+    if weight is None:
+        return None
+    top = entry.get("top_logprobs")
+    others = [
+        (other["token"], log)
+        for other in (top if isinstance(top, list) else ())[:_MOST_OTHERS]
+        if isinstance(other, Mapping)
+        and isinstance(other.get("token"), str)
+        and (log := _log_probability(other.get("logprob"))) is not None
+    ]
+    return Token(entry["token"], weight, tuple(others))
+
+
+def _log_probability(value: Any) -> float | None:
+    """A log-probability as a provider writes it; OpenAI writes -9999 for what it rounds to nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e5 < value <= 1e-6:
+        return None
+    return min(float(value), 0.0)
 
 
 def _check_ending(finish: Any) -> None:
@@ -104,6 +142,7 @@ def _from_events(text: str) -> dict[str, Any] | None:
     """One completion from the chunks of an event stream that was sent to its end; comment lines are no events."""
     content: dict[str, list[str]] = {"content": [], "reasoning_content": [], "reasoning": [], "refusal": []}
     finish, whole, merged, chunks = None, False, {}, 0
+    tokens: list[Any] = []
     for line in text.splitlines():
         if not line.startswith("data:"):
             continue
@@ -123,6 +162,8 @@ def _from_events(text: str) -> dict[str, Any] | None:
         if not isinstance(choice, Mapping):
             continue
         finish = choice.get("finish_reason") or finish
+        weighed = _mapping(choice.get("logprobs")).get("content")
+        tokens += weighed if isinstance(weighed, list) else []
         delta = _mapping(choice.get("delta") or choice.get("message"))
         for name, parts in content.items():
             if isinstance(delta.get(name), str):
@@ -132,7 +173,8 @@ def _from_events(text: str) -> dict[str, Any] | None:
     if "error" in merged:
         return merged
     message = {name: "".join(parts) or None for name, parts in content.items()}
-    return {**merged, "choices": [{"message": message, "finish_reason": finish}]}
+    choice = {"message": message, "finish_reason": finish, "logprobs": {"content": tokens}}
+    return {**merged, "choices": [choice]}
 
 
 def read_usage(usage: Any) -> Usage | None:

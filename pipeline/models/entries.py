@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.models.identity import canonical_json, earlier_keys, request_key
-from pipeline.models.types import Reply, Request, Usage
+from pipeline.models.types import Reply, Request, Token, Usage
 
 __all__ = ["ENTRY_SCHEMA", "DamagedEntry", "Entry", "decode", "encode", "entry_from_json", "entry_to_json"]
 
@@ -64,6 +64,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
             "latency_s": reply.latency_s,
             "cost_usd": reply.cost_usd,
             "at": reply.at,
+            **({"tokens": [_token_to_json(token) for token in reply.tokens]} if reply.tokens else {}),
         },
         "sent": dict(entry.sent),
     }
@@ -110,6 +111,7 @@ def entry_from_json(data: Any, *, check_key: bool = False) -> Entry:
             latency_s=_number(got["latency_s"]),
             cost_usd=None if got["cost_usd"] is None else _number(got["cost_usd"]),
             at=_text(got["at"]),
+            tokens=tuple(map(_token_from_json, got.get("tokens", ()))),
         )
         entry = Entry(_text(data["key"]), request, reply, _mapping(data["sent"]))
     except DamagedEntry:
@@ -119,6 +121,16 @@ def entry_from_json(data: Any, *, check_key: bool = False) -> Entry:
     if check_key and entry.key not in _keys_of(request):
         raise DamagedEntry("the key does not belong to the request")
     return entry
+
+
+def _token_to_json(token: Token) -> list[Any]:
+    """[text, log-probability, [[other text, log-probability], …]]: a reply has hundreds of them."""
+    return [token.text, token.logprob, [list(other) for other in token.others]]
+
+
+def _token_from_json(value: Any) -> Token:
+    text, logprob, others = value
+    return Token(_text(text), _number(logprob), tuple((_text(other), _number(weight)) for other, weight in others))
 
 
 def _keys_of(request: Request) -> tuple[str, ...]:

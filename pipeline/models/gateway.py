@@ -118,7 +118,7 @@ class Gateway:
         note = f"negotiated {canonical_json([spec.model, spec.endpoint, list(spec.drop_params)])}"
 
         def changed(learnt: dict[str, Any]) -> None:
-            _LOG.info("%s: takes %s", spec.name, learnt)
+            _LOG.log(logging.WARNING if learnt.get("dropped") else logging.INFO, "%s: takes %s", spec.name, learnt)
             if not self._offline:
                 self._cache.set_note(note, learnt)
             if self._on_negotiated is not None:

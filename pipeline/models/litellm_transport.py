@@ -208,7 +208,14 @@ def _translated(response: Any, body: Mapping[str, Any] | None) -> dict[str, Any]
             "reasoning_content": getattr(message, "reasoning_content", None) or fields.get("reasoning_content"),
             "refusal": getattr(message, "refusal", None) or fields.get("refusal"),
         }
-        choices.append({"message": content, "finish_reason": _ending(body) or choice.finish_reason})
+        logprobs = getattr(choice, "logprobs", None)
+        choices.append(
+            {
+                "message": content,
+                "finish_reason": _ending(body) or choice.finish_reason,
+                "logprobs": logprobs if logprobs is None else logprobs.model_dump(),
+            }
+        )
     tier = getattr(response, "service_tier", None) or read_service(body or {})
     usage = _usage(getattr(response, "usage", None))
     return {"choices": choices, "usage": usage, "model": response.model, "service_tier": tier}

@@ -17,6 +17,8 @@ Rung = Literal["json_schema", "json_object", "prompt"]
 _UNCLEAR_AT_MOST = 3
 """Replies that say nothing of a format before it is taken for granted: calls wait in line until it is certain."""
 LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
+_EXTRAS = ("logprobs", "top_logprobs")
+"""What adds to a reply and changes nothing of it: a model that refuses it is asked without."""
 
 
 class Negotiation:
@@ -36,8 +38,9 @@ class Negotiation:
     ) -> None:
         known = known or {}
         rung = known.get("response_format")
+        self._droppable = (*spec.drop_params, *_EXTRAS)
         self.rung: Rung = rung if rung in LADDER else "json_schema"
-        self.dropped: tuple[str, ...] = tuple(name for name in known.get("dropped", ()) if name in spec.drop_params)
+        self.dropped: tuple[str, ...] = tuple(name for name in known.get("dropped", ()) if name in self._droppable)
         self._unclear = 0
         self.gate = asyncio.Lock()
         self._spec = spec
@@ -72,7 +75,7 @@ class Negotiation:
         """Whether a call with these parameters may still teach something."""
         if not self._format_certain and "response_format" in params:
             return True
-        return not self._params_certain and any(name in params for name in self._spec.drop_params)
+        return not self._params_certain and any(name in params for name in self._droppable)
 
     def answered(self, params: Mapping[str, Any], reply: Reply) -> bool:
         """A call with these parameters was answered; whether its reply counts.
@@ -89,7 +92,7 @@ class Negotiation:
                 return False
             self._unclear += form == "unclear"
             news = self._format_certain = form == "json" or self._unclear >= _UNCLEAR_AT_MOST
-        if not self._params_certain and any(name in params for name in self._spec.drop_params):
+        if not self._params_certain and any(name in params for name in self._droppable):
             news = self._params_certain = True
         if news:
             self._changed(self.to_dict())
@@ -102,9 +105,12 @@ class Negotiation:
         if error.param == "response_format" and "response_format" in params:
             self._step_down(params)
             return True
-        if error.param in params and error.param in self._spec.drop_params:
+        if error.param in params and error.param in self._droppable:
             if error.param not in self.dropped:
-                self.dropped = (*self.dropped, error.param)
+                both = (
+                    _EXTRAS if error.param == "logprobs" else (error.param,)
+                )  # the one has no sense without the other
+                self.dropped = (*self.dropped, *(name for name in both if name not in self.dropped))
                 self._params_certain = True
                 self._changed(self.to_dict())
             return True

@@ -54,6 +54,7 @@ def to_reply(raw: RawReply, *, latency_s: float, price: Price | None, service: s
         latency_s=latency_s,
         cost_usd=None if raw.usage is None else reply_cost(price, raw.usage, service),
         at=now_utc(),
+        tokens=raw.tokens,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from pipeline.models.redaction import redact_reply
 from pipeline.models.spec import ModelSpec
-from pipeline.models.types import FailureKind, Request, Usage
+from pipeline.models.types import FailureKind, Request, Token, Usage
 
 __all__ = [
     "NO_FINISH_REASON",
@@ -43,6 +43,7 @@ class RawReply:
         served_model: the model string the provider reports.
         sent: the parameters really sent where they differ from those asked for, else empty.
         service_tier: the service tier that the provider says it was served by.
+        tokens: of the text, with their log-probabilities, where the provider gives them.
     """
 
     text: str
@@ -53,6 +54,7 @@ class RawReply:
     served_model: str | None = None
     sent: Mapping[str, Any] = field(default_factory=dict)
     service_tier: str | None = None
+    tokens: tuple[Token, ...] = ()
 
 
 def without_secrets(raw: RawReply, secrets: tuple[str, ...]) -> RawReply:
@@ -63,9 +65,11 @@ def without_secrets(raw: RawReply, secrets: tuple[str, ...]) -> RawReply:
     def clean(text: str | None) -> str | None:
         return None if text is None else redact_reply(text, secrets)
 
+    text = clean(raw.text) or ""
     return replace(
         raw,
-        text=clean(raw.text) or "",
+        text=text,
+        tokens=raw.tokens if text == raw.text else (),  # their pieces would spell out what was taken out
         finish_reason=clean(raw.finish_reason) or "",
         reasoning=clean(raw.reasoning),
         refusal=clean(raw.refusal),

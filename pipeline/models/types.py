@@ -20,6 +20,7 @@ __all__ = [
     "ReplySchema",
     "Request",
     "Shown",
+    "Token",
     "Usage",
 ]
 
@@ -118,9 +119,19 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a reply as the provider weighed it: its text, its log-probability, and the others it weighed."""
+
+    text: str
+    logprob: float
+    others: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A complete reply of a provider.
 
+    ``tokens`` are those of the text as sent, thought and all, where log-probabilities were asked for and given.
     ``latency_s``, ``cost_usd`` and ``at`` are those of the call that was paid for, also when it comes from the cache;
     ``cost_usd`` is None where no price is known.
     """
@@ -134,6 +145,7 @@ class Reply:
     latency_s: float = 0.0
     cost_usd: float | None = None
     at: str = ""
+    tokens: tuple[Token, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

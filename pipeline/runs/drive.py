@@ -33,7 +33,7 @@ from pipeline.runs.forecast import calls_at_hand
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.progress import Progress, planned_stages
 from pipeline.runs.setup import Prepared, save_prompts
-from pipeline.tables.schemas import OWN, RATINGS, TABLES, items_schema
+from pipeline.tables.schemas import OWN, PROBABILITIES, RATINGS, TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
 
 __all__ = ["collect", "replay_collection"]
@@ -299,7 +299,8 @@ def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) 
     )
     write_rows(directory.tables, items_schema(kind), rows)
     _write_given(directory, prepared.benchmark)
-    spool.write(directory.tables, [schema for name, schema in TABLES.items() if name != "items"])
+    optional = [PROBABILITIES] if spool.holds(PROBABILITIES.name) else []
+    spool.write(directory.tables, [*(schema for name, schema in TABLES.items() if name != "items"), *optional])
 
 
 def _write_given(directory: RunDirectory, benchmark: Benchmark) -> None:

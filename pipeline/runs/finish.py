@@ -67,6 +67,7 @@ def assemble_run(directory: RunDirectory, config: RunConfig, manifest: Manifest)
         targets=config.roles.targets,
         cast=run_cast(config),
         own=tables.own,
+        probabilities=tables.probabilities,
         missing_reply=config.missing_reply,
         kind=manifest.values["benchmark"]["profile_kind"],
     )
@@ -87,6 +88,11 @@ def run_cast(config: RunConfig) -> Cast:
         own=config.benchmark.fields.signals,
         scattered=len(plan.judges) * max(plan.pointwise, 1) > 1,
         rated=config.benchmark.grading == "rating",
+        weighed=(
+            *(("logprob_mean", "logprob_min") if plan.weighed else ()),
+            *(("p_true",) if plan.p_true else ()),
+            *(("judge_expected",) if plan.expected else ()),
+        ),
     )
 
 

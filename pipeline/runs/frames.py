@@ -103,6 +103,11 @@ class RunTables:
         return self._read("candidates")
 
     @cached_property
+    def probabilities(self) -> pl.DataFrame | None:
+        """What token probabilities say; None where the run asked for none."""
+        return self._read("probabilities") if (self._folder / "probabilities.parquet").exists() else None
+
+    @cached_property
     def own(self) -> pl.DataFrame | None:
         """The user's own numbers about items and responses; None where the run has none."""
         return self._read("own") if (self._folder / "own.parquet").exists() else None

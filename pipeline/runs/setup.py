@@ -204,8 +204,8 @@ def _refuse_edited_prompts(directory: RunDirectory, prompts: PromptSet) -> None:
     recorded = directory.manifest().get("prompts")
     if not isinstance(recorded, dict) or not recorded:
         return
-    digests = prompts.digests()
-    changed = sorted(name for name in {*recorded, *digests} if recorded.get(name) != digests.get(name))
+    digests = prompts.digests()  # a stage that came after the run was started is not in its record
+    changed = sorted(name for name, digest in recorded.items() if digests.get(name) != digest)
     if changed:
         raise InputError(
             f"{directory.path / 'prompts'}: the prompt {changed[0]!r} was edited since this run was started; bring the"

@@ -23,6 +23,7 @@ class Cast:
         compared: targets that the judges compared directly with each other; may be empty.
         own: names of the user's own numbers.
         scattered: whether a response has several scores of one thing, so that their disagreement is a signal.
+        weighed: signals made of token probabilities.
         rated: whether outcomes are people's ratings, so that an answer without one is not labeled.
     """
 
@@ -32,6 +33,7 @@ class Cast:
     compared: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     scattered: bool = True
+    weighed: tuple[str, ...] = ()
     rated: bool = False
 
     def judge_columns(self) -> dict[str, tuple[str | None, str | None]]:
@@ -62,7 +64,15 @@ class Cast:
         """
         pairs = tuple(f"pair_{name}" for name in self.anchors) if self.judges else ()
         scatter = ("disagreement",) if self.judges and self.scattered else ()
-        names = (*self.judge_columns(), *self.direct_columns(), *pairs, "confidence", *scatter, *self.own)
+        names = (
+            *self.judge_columns(),
+            *self.direct_columns(),
+            *pairs,
+            "confidence",
+            *scatter,
+            *self.weighed,
+            *self.own,
+        )
         for name in names:
             if names.count(name) > 1 or name in NO_SIGNALS:
                 raise InputError(f"two columns of the signals table would be called {name!r}; rename one of them")

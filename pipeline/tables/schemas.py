@@ -140,6 +140,12 @@ OWN = TableSchema(
     "own", ("item_id", "target", "signal"), {"item_id": _TEXT, "target": _TEXT, "signal": _TEXT, "value": _REAL}
 )
 """The user's own numbers; written where a run has any. No target: every target's."""
+PROBABILITIES = TableSchema(
+    "probabilities",
+    ("item_id", "target", "signal", "source"),
+    {"item_id": _TEXT, "target": _TEXT, "signal": _TEXT, "source": _TEXT, "value": _REAL},
+)
+"""What token probabilities say; written where a run asked for them."""
 RATINGS = TableSchema(
     "ratings",
     ("item_id", "target", "criterion"),

@@ -91,6 +91,16 @@ def _own_signals(own: pl.DataFrame, targets: Sequence[str]) -> pl.DataFrame:
     return rows.pivot(on="signal", index=_ITEM, values="value")
 
 
+def _probability_signals(probabilities: pl.DataFrame) -> pl.DataFrame:
+    """Means over what they were asked by; null unless all of it is there, as a judge's mean score."""
+    value = pl.when(pl.col("value").is_null().any()).then(None).otherwise(pl.col("value").mean())
+    return (
+        probabilities.group_by([*_ITEM, "signal"], maintain_order=True)
+        .agg(value.alias("value"))
+        .pivot(on="signal", index=_ITEM, values="value")
+    )
+
+
 def counted_phi(missing_reply: Literal["wrong", "exclude"]) -> pl.Expr:
     """φ as it counts: an answer that was refused, cut off or cannot be read is wrong, or left out, as asked.
 
@@ -117,6 +127,7 @@ def assemble_signals(
     targets: tuple[str, ...],
     cast: Cast = PAPER_CAST,
     own: pl.DataFrame | None = None,
+    probabilities: pl.DataFrame | None = None,
     missing_reply: Literal["wrong", "exclude"] = "wrong",
     kind: ProfileKind | None = None,
 ) -> tuple[pl.DataFrame, TableSchema]:
@@ -129,6 +140,7 @@ def assemble_signals(
         items, responses, preferences, scores: tables of a run.
         targets: the evaluated models.
         cast: who gave signals.
+        probabilities: item_id, target, signal, source, value of what token probabilities say.
         own: item_id, target (null: every target's), signal, value of the user's own numbers.
         missing_reply: what a labeled item without a reply counts as.
         kind: of the profile axis.
@@ -144,6 +156,7 @@ def assemble_signals(
     signals = cast.signal_names()
     parts = [_judge_signals(scores, cast), _pair_signals(preferences, cast)]
     parts += [_direct_signals(preferences, cast)] if cast.compared else []
+    parts += [_probability_signals(probabilities)] if probabilities is not None else []
     parts += [_own_signals(own, targets)] if own is not None and cast.own else []
     for part in parts:
         frame = frame.join(part, on=_ITEM, how="left")

@@ -70,6 +70,10 @@ class RowSpool:
             file.close()
         self._files.clear()
 
+    def holds(self, table: str) -> bool:
+        """Whether any row of a table came."""
+        return table in self._files
+
     def write(self, target: Path, schemas: Iterable[TableSchema]) -> None:
         """Sort every spooled table by its key into ``target/<table>.parquet``; one without rows is written empty."""
         self.close()

@@ -21,7 +21,7 @@ CHAINS = {"question": "Q?", "choices": None, "chain_a": "one", "chain_b": "two"}
 def test_every_stage_has_its_prompts() -> None:
     assert {stage: len(found) for stage, found in OURS.stages.items()} == {
         "answer": 1, "anchor": 1, "auxiliary": 1, "preference": 1, "tau": 1, "pointwise": 3, "pairwise": 1,
-        "candidates": 1, "candidate_scores": 1, "criterion": 1, "direct": 1,
+        "candidates": 1, "candidate_scores": 1, "criterion": 1, "direct": 1, "p_true": 1,
     }  # fmt: skip
     assert OURS["candidates"][0].digest == OURS["answer"][0].digest
     assert len({prompt.digest for prompt in OURS["pointwise"]}) == 3

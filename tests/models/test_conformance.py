@@ -11,7 +11,7 @@ from fault_server import FaultServer
 from server_faults import FAULTS
 
 from pipeline.models.transports import TRANSPORT_DIFFERENCES
-from pipeline.models.types import Answered, Outcome
+from pipeline.models.types import Answered, Outcome, Token
 
 Open = Callable[..., Any]
 CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "tester"}
@@ -51,6 +51,11 @@ def stream(*lines: str) -> str:
 def event(delta: dict[str, Any], finish: str | None = None) -> str:
     return "data: " + json.dumps({**CHUNK, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
+
+weights = [
+    {"token": token, "logprob": -0.25, "bytes": None, "top_logprobs": [{"token": "x", "logprob": -2.0, "bytes": None}]}
+    for token in ("Answer", ":", " 42")
+]
 
 SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "text": shape(content="Answer: 42"),
@@ -98,6 +103,19 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "events": ("body", {"content": stream(
         ": PROCESSING", event({"role": "assistant", "content": "Answer: "}), event({"content": "42"}, "stop"),
         "data: [DONE]"), "type": "text/event-stream"}),
+    "tokens": ("shape", {"message": {"content": "Answer: 42"}, "choice": {"logprobs": {"content": weights}}}),
+    "tokens of thought": ("shape", {"message": {"content": "<think>4</think>42"}, "choice": {"logprobs": {"content": [
+        {"token": t, "logprob": -0.5, "top_logprobs": []} for t in ("<think>", "4", "</think>", "42")]}}}),
+    **{
+        f"tokens {name}": ("shape", {"message": {"content": "Answer: 42"}, "choice": {"logprobs": content}})
+        for name, content in {
+            "absent": None, "empty": {"content": []}, "null": {"content": None}, "text": {"content": "Answer"},
+            "a list": ["x"], "without weight": {"content": [{"token": "A"}]},
+            "of a strange weight": {"content": [{"token": "A", "logprob": 3.0}]},
+            "nan": {"content": [{"token": "A", "logprob": "NaN"}]}, "of numbers": {"content": [1, 2]},
+            "strange others": {"content": [{"token": "A", "logprob": -1, "top_logprobs": [{"token": 1}, 5]}]},
+        }.items()
+    },
     "events cut off": ("body", {"content": stream(event({"content": "Answer: "})), "type": "text/event-stream"}),
 }  # fmt: skip
 
@@ -114,7 +132,8 @@ KNOWN = {"events": TRANSPORT_DIFFERENCES[0]}
 def read(outcome: Outcome, requests: int) -> tuple[Any, ...]:
     if isinstance(outcome, Answered):
         reply = outcome.reply
-        return (reply.text, reply.reasoning, reply.finish_reason, reply.outcome, reply.usage, reply.cost_usd, requests)
+        money = (reply.usage, reply.cost_usd, requests)
+        return (reply.text, reply.reasoning, reply.finish_reason, reply.outcome, reply.tokens, *money)
     return ("failed", outcome.kind, requests)
 
 
@@ -133,6 +152,24 @@ async def test_both_transports_read_the_same(open_desk: Open, server: FaultServe
         assert results["direct"][:2] == ("Answer: 42", None)
     else:
         assert results["litellm"] == results["direct"]
+
+
+TOKENS = {
+    "tokens": tuple(Token(text, -0.25, (("x", -2.0),)) for text in ("Answer", ":", " 42")),
+    "tokens of thought": tuple(Token(text, -0.5) for text in ("<think>", "4", "</think>", "42")),
+    "tokens strange others": (Token("A", -1.0),),
+}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in SHAPES if name.startswith("tokens")))
+async def test_token_probabilities_are_read_or_left_and_never_cost_a_reply(
+    open_desk: Open, server: FaultServer, name: str
+) -> None:
+    server.fail(SHAPES[name][0], **SHAPES[name][1])
+    async with open_desk("direct") as desk:
+        outcome = await desk.ask("What is 6 * 7?")
+    assert isinstance(outcome, Answered)
+    assert outcome.reply.tokens == TOKENS.get(name, ())
 
 
 EXPECTED = {
