@@ -153,12 +153,14 @@ async def _reach(prepared: Prepared) -> tuple[list[_Finding], dict[str, dict[str
     """Every model at once, by a handful of cheap calls that no cache keeps, and what would suit their servers."""
     import asyncio
 
+    from pipeline.models.local.transport import with_servers
     from pipeline.models.probing import probe
     from pipeline.models.transports import default_transport
     from pipeline.runs.embeddings import embeds_only
 
     real = {name: spec for name, spec in prepared.specs.items() if "sim" not in (spec.transport[:3], spec.provider)}
-    carriers = {name: default_transport(name) for name in sorted({spec.transport for spec in real.values()})}
+    names = sorted({spec.transport for spec in real.values()})
+    carriers = with_servers({name: default_transport(name) for name in names}, real.values())
     await asyncio.gather(*(carrier.open() for carrier in carriers.values()))
     try:
         asked = [

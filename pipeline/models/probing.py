@@ -117,7 +117,8 @@ async def _ask(spec: ModelSpec, transport: Transport, text: str, params: Mapping
     if "max_completion_tokens" in sent:
         sent["max_completion_tokens"] = sent.pop("max_tokens", _SHORT)
     request = Request(spec.model, spec.endpoint, ({"role": "user", "content": text},), sent)
-    limit = min(spec.attempt_timeout_s, _ATTEMPT_S)
+    here = not (spec.api_base or "https").startswith("http")  # a server that the first call has to start
+    limit = spec.attempt_timeout_s if here else min(spec.attempt_timeout_s, _ATTEMPT_S)
     began = time.monotonic()
     try:
         async with asyncio.timeout(limit):
@@ -167,7 +168,7 @@ def _named(spec: ModelSpec, first: _Timed, did: str) -> str:
 
 async def _about(spec: ModelSpec) -> dict[str, int]:
     """``slots`` and ``context`` as a server of one's own tells them (llama.cpp, vLLM); empty where it does not."""
-    if spec.api_base is None or spec.provider == "sim":
+    if not (spec.api_base or "").startswith("http"):
         return {}
     parts = urlsplit(spec.api_base)
     root = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"), "", ""))

@@ -70,7 +70,7 @@ def read_key(place: str, variable: str) -> str | None:
         raise ConfigError(f"{place}: {error}") from None
 
 
-def with_credentials(spec: ModelSpec, headers_env: Mapping[str, str], *, needed: bool = True) -> ModelSpec:
+def with_credentials(spec: ModelSpec, *, needed: bool = True) -> ModelSpec:
     """The entry with its key and secret headers from the environment of this process.
 
     An entry over LiteLLM that names no variable gets the key that LiteLLM would take, so that it is clean, and known
@@ -85,7 +85,7 @@ def with_credentials(spec: ModelSpec, headers_env: Mapping[str, str], *, needed:
     key = spec.api_key
     headers: dict[str, str] = {}
     try:
-        for header, variable in (("", spec.api_key_env), *headers_env.items()):
+        for header, variable in (("", spec.api_key_env), *spec.headers_env.items()):
             value = read_key(place, variable) if variable is not None else None
             if value is None and variable is not None and needed:
                 raise ConfigError(
@@ -108,6 +108,15 @@ def with_credentials(spec: ModelSpec, headers_env: Mapping[str, str], *, needed:
         return spec
     remember_secrets((*((key,) if key else ()), *headers.values()))
     return replace(spec, api_key=key, headers=headers)
+
+
+def without_credentials(spec: ModelSpec) -> ModelSpec:
+    """The entry as it may leave this process: no key, no secret header, but the names of their variables.
+
+    An entry whose key stands in no variable keeps it: it was given to this process in code, for its own use.
+    """
+    key = spec.api_key if spec.api_key_env is None else None
+    return replace(spec, api_key=key, headers={} if spec.headers_env else spec.headers)
 
 
 def check_credentials(specs: Mapping[str, ModelSpec]) -> None:

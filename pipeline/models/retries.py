@@ -81,21 +81,6 @@ async def send_with_retries(
         TransportError: the last one.
     """
 
-    try:
-        return await attempt()
-    except TransportError as error:
-        if not error.retryable:
-            raise
-        first: TransportError | None = error
-
-    async def again() -> T:
-        """The attempt above, then new ones: calls that succeed at once are spared the loop's cost."""
-        nonlocal first
-        if first is not None:
-            error, first = first, None
-            raise error
-        return await attempt()
-
     def error_of(state: RetryCallState) -> TransportError:
         error = state.outcome.exception() if state.outcome is not None else None
         assert isinstance(error, TransportError)
@@ -124,4 +109,4 @@ async def send_with_retries(
         before_sleep=before_sleep,
         reraise=True,
     )
-    return await retrying(again)
+    return await retrying(attempt)

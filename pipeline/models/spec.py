@@ -25,6 +25,7 @@ class ModelSpec:
         api_key: the key itself; it never appears in ``repr``, in the request key, in the cache or in a log.
         api_key_env: name of the variable the key came from, for error messages.
         headers: further headers with their secret values; as hidden as the key.
+        headers_env: header → name of the variable that its value comes from.
         transport: which transport carries the calls.
         params: sampling parameters sent with every call.
         drop_params: parameters that may be left out if the provider refuses them.
@@ -44,6 +45,7 @@ class ModelSpec:
     api_key: str | None = field(default=None, repr=False)
     api_key_env: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers_env: Mapping[str, str] = field(default_factory=dict)
     transport: TransportName = "litellm"
     params: Mapping[str, Any] = field(default_factory=dict)
     drop_params: tuple[str, ...] = ()

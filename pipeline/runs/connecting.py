@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from pipeline.dask_client import import_distributed, scheduler_client
 from pipeline.errors import ConfigError, InputError
-from pipeline.models.providers import check_credentials
+from pipeline.models.providers import check_credentials, with_credentials, without_credentials
 from pipeline.models.spec import ModelSpec
 
-__all__ = ["check_workers", "connected", "with_own_keys"]
+__all__ = ["check_workers", "connected"]
 
 _NAMED = 3
 
@@ -74,7 +72,8 @@ def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
             f" is {ours}, which may ask in other words; install the same version everywhere"
         )
     problems: dict[str, list[str]] = defaultdict(list)
-    for address, problem in client.run(_missing_key, _without_keys(specs), on_error="return").items():
+    keyless = {name: without_credentials(spec) for name, spec in specs.items()}
+    for address, problem in client.run(_missing_key, keyless, on_error="return").items():
         if problem is not None:
             problems[str(problem)].append(address)
     for problem, addresses in problems.items():
@@ -84,31 +83,10 @@ def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
         )
 
 
-def _without_keys(specs: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
-    return {name: replace(spec, api_key=None) if spec.api_key_env else spec for name, spec in specs.items()}
-
-
-def with_own_keys(specs: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
-    """The entries with the keys of this process's environment.
-
-    Raises:
-        ConfigError: a variable is not set here.
-    """
-    found = {}
-    for name, spec in specs.items():
-        key = spec.api_key
-        if spec.api_key_env is not None and spec.transport != "simulated" and spec.provider != "sim":
-            key = os.environ.get(spec.api_key_env)
-            if not key:
-                raise ConfigError(f"models.{name}: the environment variable {spec.api_key_env} is not set")
-        found[name] = replace(spec, api_key=key)
-    return found
-
-
 def _missing_key(specs: dict[str, ModelSpec]) -> str | None:
     """What a worker's environment lacks; names a variable, never a value."""
     try:
-        check_credentials(with_own_keys(specs))
+        check_credentials({name: with_credentials(spec) for name, spec in specs.items()})
     except ConfigError as error:
         return str(error).partition(";")[0]
     return None

@@ -264,6 +264,7 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
         model=entry.model,
         api_base=api_base,
         api_key_env=entry.api_key_env,
+        headers_env=entry.headers_env,
         transport=entry.resolved_transport,
         params=entry.params,
         drop_params=entry.drop_params,
@@ -276,7 +277,7 @@ def _spec(name: str, entry: ModelConfig, config: RunConfig, world: Any, need_key
         call_deadline_s=config.call_deadline_s,
         max_attempts=config.max_attempts,
     )
-    spec = with_credentials(spec, entry.headers_env, needed=need_keys)
+    spec = with_credentials(spec, needed=need_keys)
     sent = json.dumps([entry.params, entry.model, entry.api_base])
     if any(len(secret) >= 8 and secret in sent for secret in spec.secrets):
         raise ConfigError(f"models.{name}: the value of its key variable stands in the entry itself; take it out there")

@@ -6,17 +6,16 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pipeline.dask_client import import_distributed
 from pipeline.errors import AuxevalError
+from pipeline.models.providers import with_credentials, without_credentials
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import RawEmbeddings, RawReply, Transport, TransportError
 from pipeline.models.transports import default_transport
 from pipeline.models.types import Request
-from pipeline.runs.connecting import with_own_keys
 
 _NEW_WORKER_S = 30.0
 _GRACE_S = 10.0
@@ -73,13 +72,12 @@ class WorkerTransport:
         return vectors
 
     async def _carry(self, spec: ModelSpec, method: str, arguments: tuple[Any, ...], timeout_s: float) -> Any:
-        keyless = replace(spec, api_key=None) if spec.api_key_env is not None else spec
         worker = await self._least_busy()
         self._load[worker] += 1
         self.workers.add(worker)
         try:
             answers = await self._client.run(
-                _carry, self._name, keyless, method, arguments, timeout_s, workers=[worker]
+                _carry, self._name, without_credentials(spec), method, arguments, timeout_s, workers=[worker]
             )
         except asyncio.CancelledError:
             raise
@@ -119,7 +117,7 @@ async def _carry(name: str, spec: ModelSpec, method: str, arguments: tuple[Any, 
             carrier = default_transport(name)
             await carrier.open()
             _CARRIERS.setdefault(place, carrier)
-        own = with_own_keys({spec.name: spec})[spec.name]
+        own = with_credentials(spec)
         async with asyncio.timeout(timeout_s + _GRACE_S):  # the client's own limit ends the attempt; this, its traces
             return await getattr(_CARRIERS[place], method)(own, *arguments, timeout_s=timeout_s)
     except TransportError as error:

@@ -20,6 +20,8 @@ from pipeline.config import parse_config
 from pipeline.credentials import clean_key, names_a_credential_parameter
 from pipeline.errors import ConfigError, StoppedEarly
 from pipeline.models.redaction import redact, redact_reply
+from pipeline.runs.cassettes import export_run
+from pipeline.runs.directory import RunDirectory
 
 KEY = "sk-live-Zq7Xw4Vb2Nc9Mk5Lj8Hg3Fd6"
 HEADER = "gatewaySECRET-77_x9"
@@ -221,12 +223,17 @@ def test_an_echoed_key_is_hidden_in_every_byte_written(
     monkeypatch.setenv("ATTACKED_KEY", KEY)
     echo = DRESSES[dress]
     message = {"content": f"You sent {echo} to me.\nAnswer: 4", "reasoning_content": f"Hm, {echo}."}
-    server.fail("shape", message=message, reply={"model": f"gpt {echo}"})
+    more = {"model": f"gpt {echo}", "id": echo, "system_fingerprint": echo, "service_tier": echo}
+    server.fail("shape", choice={"finish_reason": f"abort {echo}"}, times=1)
+    server.fail("status", status=500, message=f"told {echo}", code=echo[:60], times=1)
+    server.fail("shape", message={"content": "", "refusal": echo}, times=1)
+    server.fail("shape", message=message, reply=more)
     with caplog.at_level("DEBUG"):
         result = run(config(server.url, transport), tmp_path)
     assert result.state == "done"
+    export_run(RunDirectory(result.path), tmp_path / "run.jsonl.gz", cache_dir=tmp_path / "cache")
     texts = result.tables.responses["text"].to_list()
-    assert all("Answer: 4" in text for text in texts if text)
+    assert sum("Answer: 4" in text for text in texts if text) == 3
     _nowhere(tmp_path, echo)
     _nowhere(tmp_path, KEY)
     assert KEY not in caplog.text
@@ -246,13 +253,26 @@ def test_an_echoed_key_in_an_error_is_hidden(
 
 
 def _nowhere(folder: Path, text: str) -> None:
-    """The text is in no file, as it is or within the cache's packed entries."""
+    """The text is in no file, as it is, packed, in a cell of a table, or within the cache's packed entries."""
+    import gzip
     import sqlite3
     import zlib
 
+    import polars as pl
+
+    kinds = set()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            assert text.encode() not in path.read_bytes(), path
+            kinds.add(path.suffix)
+            data = path.read_bytes()
+            assert text.encode() not in data, path
+            if path.suffix == ".gz":
+                assert text.encode() not in gzip.decompress(data), path
+            if path.suffix == ".parquet":
+                frame = pl.read_parquet(path)
+                assert not any(text in str(cell) for row in frame.iter_rows() for cell in row), path
+    if (folder / "runs").exists():
+        assert {".json", ".jsonl", ".yaml"} <= kinds
     database = next(folder.rglob("cache.db"))
     with sqlite3.connect(database) as connection:
         for (value,) in connection.execute("SELECT value FROM Cache"):

@@ -15,6 +15,7 @@ import pytest
 from pipeline import dask_client
 from pipeline.dask_client import scheduler_client
 from pipeline.errors import InputError
+from pipeline.models.providers import with_credentials, without_credentials
 from pipeline.models.spec import ModelSpec
 from pipeline.runs.connecting import check_workers, connected
 
@@ -49,13 +50,23 @@ def test_workers_without_auxeval_or_with_another_version_are_named() -> None:
 
 
 def test_a_missing_key_is_named_and_a_present_one_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    specs = {"gpt": ModelSpec("gpt", "openai/gpt", api_key="sk-of-the-client", api_key_env="TEAM_KEY")}
+    ours = {"X-Gateway": "sk-of-the-client-header"}
+    gpt = ModelSpec(
+        "gpt", "openai/gpt", api_key="sk-of-the-client", api_key_env="TEAM_KEY", headers=ours,
+        headers_env={"X-Gateway": "TEAM_WORD"},
+    )  # fmt: skip
     client = FakeClient()
-    monkeypatch.delenv("TEAM_KEY", raising=False)
-    with pytest.raises(InputError, match=r"models\.gpt: .*TEAM_KEY is not set \(Dask workers .*never sent"):
-        check_workers(client, specs)
+    for missing, there in (("TEAM_KEY", "TEAM_WORD"), ("TEAM_WORD", "TEAM_KEY")):
+        monkeypatch.delenv(missing, raising=False)
+        monkeypatch.setenv(there, "sk-of-the-worker")
+        with pytest.raises(InputError, match=rf"models\.gpt: .*{missing} is not set.*\(Dask workers .*never sent"):
+            check_workers(client, {"gpt": gpt})
+    monkeypatch.setenv("TEAM_WORD", "sk-of-the-worker")
     monkeypatch.setenv("TEAM_KEY", "sk-of-the-worker")
-    check_workers(client, specs)
+    check_workers(client, {"gpt": gpt})
+    carried = pickle.dumps(without_credentials(gpt))  # what travels with every attempt
+    assert b"sk-of" not in carried
+    assert with_credentials(pickle.loads(carried)).secrets == ("sk-of-the-worker", "sk-of-the-worker")  # noqa: S301
     assert client.sent
     assert not any(b"sk-of" in sent for sent in client.sent)
 
