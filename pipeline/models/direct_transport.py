@@ -26,6 +26,9 @@ class DirectTransport:
 
     The model is sent under its name without the ``openai/`` prefix. Redirects are not followed, proxies of the
     environment are respected, cookies are not kept, nothing is retried here.
+
+    aiohttp and not httpx, which LiteLLM's client builds on: a call costs 0.11 ms of CPU here, 1.5 ms with httpx at 16
+    in flight (it grows with them) and 0.36 ms with httpx over aiohttp (``benchmarks/call_cost.py clients``).
     """
 
     def __init__(self) -> None:

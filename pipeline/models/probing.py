@@ -168,7 +168,7 @@ def _named(spec: ModelSpec, first: _Timed, did: str) -> str:
 
 async def _about(spec: ModelSpec) -> dict[str, int]:
     """``slots`` and ``context`` as a server of one's own tells them (llama.cpp, vLLM); empty where it does not."""
-    if not (spec.api_base or "").startswith("http"):
+    if spec.api_base is None or not spec.api_base.startswith("http"):
         return {}
     parts = urlsplit(spec.api_base)
     root = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"), "", ""))
