@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pipeline.cli.documents.care import (
         CacheImportDocument,
         CachePruneDocument,
+        CacheRepairDocument,
         CacheStatsDocument,
         CacheVerifyDocument,
     )
@@ -95,6 +96,31 @@ def verify(context: click.Context, cache_dir: Path | None, as_json: bool) -> Non
             print_text(f"  {key[:16]}…  {problem}")
     if not report.ok:
         context.exit(2)
+
+
+@command.command()
+@cache_dir_option
+@json_option
+def repair(cache_dir: Path | None, as_json: bool) -> None:
+    """Build a damaged database anew from every reply that can be read; the damaged files are kept beside it."""
+    from pipeline.models.cache import default_cache_dir
+    from pipeline.runs.cache_repair import repair_cache
+
+    report = repair_cache(cache_dir or default_cache_dir())
+    if as_json:
+        document: CacheRepairDocument = {
+            "schema": 1,
+            "command": "cache repair",
+            "replies": report.replies,
+            "ledger_rows": report.ledger_rows,
+            "kept": str(report.kept),
+        }
+        print_json(document)
+        return
+    click.echo(f"{report.replies} replies saved, {report.ledger_rows} attempts of the ledger of money")
+    click.echo(f"the damaged files are kept in {report.kept}")
+    if not report.replies:
+        click.echo("auxeval cache import FILE brings back the replies of a cassette (auxeval export made it)")
 
 
 @command.command("import")

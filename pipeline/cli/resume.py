@@ -23,6 +23,8 @@ from pipeline.cli.run import budget_option, interrupts_explained, invocation, qu
     metavar="KEY=VALUE",
     help="Change a limit: attempt_timeout_s, drain_s, models.NAME.max_concurrency, …; may be repeated.",
 )
+@click.option("--rebuild", is_flag=True, help="Make a damaged manifest.json again from the log and the cache.")
+@click.option("--yes", "-y", is_flag=True, help="Pay again for replies that are no longer in the cache.")
 @quiet_option
 @allow_code_option
 @json_option
@@ -32,6 +34,8 @@ def command(
     budget_usd: float | None,
     forgive_unknown: bool,
     settings: tuple[str, ...],
+    yes: bool,
+    rebuild: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -45,6 +49,8 @@ def command(
             budget_usd=budget_usd,
             forgive_unknown=forgive_unknown,
             settings=dict(_setting(text) for text in settings),
+            yes=yes,
+            rebuild=rebuild,
             quiet=quiet,
             command=invocation(),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shlex
 import shutil
 import sqlite3
 import threading
@@ -79,8 +80,7 @@ class VerifyReport:
 class ReplyCache:
     """The store of replies under one directory, safe for many processes at once.
 
-    Every method is synchronous: reads take tens of microseconds; the gateway writes through
-    :class:`pipeline.models.journal.Journal`, off the event loop.
+    Every method is synchronous: a read takes microseconds; the gateway writes through a ``Journal``, off its loop.
 
     Raises:
         DataError: the directory cannot be made, or holds something that is not a cache of this program.
@@ -98,6 +98,7 @@ class ReplyCache:
         except OSError as error:
             raise DataError(f"{self.directory}: cannot be used as the cache directory: {error.strerror}") from None
         refuse_ways_out(self.directory)
+        _refuse_damage(self.directory / "cache.db")
         _refuse_foreign_settings(self.directory / "cache.db")
         self._store = _open_store(self.directory, timeout_s)
 
@@ -151,8 +152,18 @@ class ReplyCache:
             self._set_aside(key, str(error))
             return None
         except sqlite3.DatabaseError as error:
-            raise DataError(f"{self.directory}: the cache cannot be read ({error}); try auxeval cache verify") from None
+            raise _damaged(self.directory / "cache.db", f"cannot be read ({error})") from None
         return entry
+
+    def stored(self, keys: Iterable[str]) -> set[str]:
+        """Which of these keys have an entry; none is read."""
+        wanted = list(keys)
+        there: set[str] = set()
+        for start in range(0, len(wanted), _PAGE):
+            part = wanted[start : start + _PAGE]
+            query = f"SELECT key FROM Cache WHERE raw = 1 AND key IN ({', '.join('?' * len(part))})"
+            there.update(str(key) for (key,) in self.query(query, part))
+        return there
 
     def add(self, entry: Entry) -> bool:
         """Store one entry durably; False if its key was stored before (the first writer wins)."""
@@ -188,7 +199,7 @@ class ReplyCache:
         try:
             return list(self._store._sql(statement, values).fetchall())
         except sqlite3.DatabaseError as error:
-            raise DataError(f"{self.directory}: the cache cannot be read ({error}); try auxeval cache verify") from None
+            raise _damaged(self.directory / "cache.db", f"cannot be read ({error})") from None
 
     def note(self, name: str) -> dict[str, Any] | None:
         """A small document kept beside the entries (which reply format a model takes, say), or None."""
@@ -209,36 +220,32 @@ class ReplyCache:
 
     def entries(self) -> Iterator[Entry]:
         """Every whole entry in the order of writing; damaged ones are left out and counted in ``damaged``."""
-        for key, value, problem in self._rows():
-            if key.startswith(_NOTE) and problem is None:
-                continue
-            try:
-                if problem is not None:
-                    raise DamagedEntry(problem)
-                entry = entry_from_json(decode(key, value))
-                if entry.key != key:
-                    raise DamagedEntry("stored under the key of another request")
-            except DamagedEntry as error:
-                self._damaged[key] = str(error)
-                continue
-            yield entry
+        for key, entry, problem in self._checked():
+            if problem is not None:
+                self._damaged[key] = problem
+            elif entry is not None:
+                yield entry
 
     def verify(self) -> VerifyReport:
         """Read every entry, compare checksum, key and request; changes nothing."""
-        damaged: list[tuple[str, str]] = []
-        count = 0
+        read = [(key, problem) for key, _, problem in self._checked(check_key=True)]
+        damaged = tuple((key, problem) for key, problem in read if problem is not None)
+        return VerifyReport(sum(not key.startswith(_NOTE) for key, _ in read), damaged)
+
+    def _checked(self, *, check_key: bool = False) -> Iterator[tuple[str, Entry | None, str | None]]:
+        """Every row: its key, its entry (None for a note), and what is wrong with it."""
         for key, value, problem in self._rows():
-            is_note = key.startswith(_NOTE)
-            count += not is_note
             try:
                 if problem is not None:
                     raise DamagedEntry(problem)
                 document = decode(key, value)
-                if not is_note and entry_from_json(document, check_key=True).key != key:
+                entry = None if key.startswith(_NOTE) else entry_from_json(document, check_key=check_key)
+                if entry is not None and entry.key != key:
                     raise DamagedEntry("stored under the key of another request")
             except DamagedEntry as error:
-                damaged.append((key, str(error)))
-        return VerifyReport(count, tuple(damaged))
+                yield key, None, str(error)
+            else:
+                yield key, entry, None
 
     def stats(self) -> CacheStats:
         """Counts, size, models and the span of time."""
@@ -265,10 +272,8 @@ class ReplyCache:
         self._store.reset("sqlite_synchronous", 2, update=False)
 
     def _note_count(self) -> int:
-        with contextlib.closing(sqlite3.connect(self.directory / "cache.db", timeout=self._timeout_s)) as connection:
-            query = "SELECT count(*) FROM Cache WHERE key >= ? AND key < ?"
-            (count,) = connection.execute(query, (_NOTE, _NOTE[:-1] + chr(ord(_NOTE[-1]) + 1))).fetchone()
-        return int(count)
+        query = "SELECT count(*) FROM Cache WHERE key >= ? AND key < ?"
+        return int(self.query(query, (_NOTE, _NOTE[:-1] + chr(ord(_NOTE[-1]) + 1)))[0][0])
 
     def _rows(self) -> Iterator[tuple[str, bytes, str | None]]:
         """(key, value, what is wrong with the row) straight from the database: no row is ever unpickled."""
@@ -307,7 +312,6 @@ class ReplyCache:
 
 @contextlib.contextmanager
 def _write_errors(directory: Path, timeout_s: float) -> Iterator[None]:
-    """Turn what SQLite says into one clear line."""
     from diskcache import Timeout
 
     try:
@@ -346,7 +350,36 @@ def _open_store(directory: Path, timeout_s: float) -> Cache:
             sqlite_synchronous=1,
         )
     except (sqlite3.DatabaseError, Timeout, OSError) as error:
-        raise DataError(f"{directory}: the cache cannot be opened: {error}") from None
+        raise _damaged(directory / "cache.db", f"cannot be opened ({error})") from None
+
+
+def _damaged(database: Path, problem: str) -> DataError:
+    """One line: what is wrong, what can be saved, and the command that saves it."""
+    return DataError(
+        f"{database}: {problem}; nothing was asked or changed; every reply that can still be read is saved, and the"
+        f" damaged file kept, by: auxeval cache repair --cache-dir {shlex.quote(str(database.parent))}"
+    )
+
+
+def _refuse_damage(database: Path) -> None:
+    """Refuse what SQLite would open and lose more of: it deletes the log of an empty database, with replies in it."""
+    log = database.with_name(database.name + "-wal")
+    logged = log.stat().st_size if log.is_file() else 0
+    if database.exists() and not database.is_file():
+        raise _damaged(database, "is a folder")
+    size = database.stat().st_size if database.exists() else 0
+    if size == 0:
+        if logged:
+            raise _damaged(database, f"is {'empty' if database.exists() else 'gone'}, and its log {log.name} is not")
+        return
+    with database.open("rb") as file:
+        head = file.read(100)
+    if not head.startswith(b"SQLite format 3\x00") or len(head) < 100:
+        raise _damaged(database, "is no database")
+    page_size, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    whole = pages * (65_536 if page_size == 1 else page_size)
+    if size < whole and not logged:
+        raise _damaged(database, f"is cut off: {size:,} bytes of {whole:,}")
 
 
 def _refuse_foreign_settings(database: Path) -> None:
@@ -361,7 +394,7 @@ def _refuse_foreign_settings(database: Path) -> None:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             rows = connection.execute("SELECT key FROM Settings").fetchall() if "Settings" in tables else []
     except sqlite3.DatabaseError as error:
-        raise DataError(f"{database}: is not a cache database ({error}); move it away to start a new cache") from None
+        raise _damaged(database, f"cannot be read as a database ({error})") from None
     foreign = [str(key) for (key,) in rows if key not in known]
     if foreign:
         raise DataError(f"{database}: holds a setting that this program never writes: {foreign[0]!r:.60}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
@@ -76,13 +77,24 @@ class Leases:
         if self._alive.get(holder, 0.0) > time.monotonic():
             return True
         assert self._folder is not None
-        file = self._folder / holder
-        if not file.exists():
-            return False
-        try:
-            with FileLock(file, timeout=0, thread_local=False):
-                file.unlink(missing_ok=True)
-                return False
-        except Timeout:
+        if _locked(self._folder / holder):
             self._alive[holder] = time.monotonic() + _BELIEVED_S
             return True
+        return False
+
+
+def living_holders(folder: Path) -> list[str]:
+    """The processes that ask for a cache now, by their files in its folder of holders."""
+    return [file.name for file in sorted(folder.glob("*")) if _locked(file)]
+
+
+def _locked(file: Path) -> bool:
+    """Whether a process has the file locked; one that none has is removed."""
+    if not file.exists():
+        return False
+    try:
+        with FileLock(file, timeout=0, thread_local=False):
+            file.unlink(missing_ok=True)
+            return False
+    except Timeout:
+        return True

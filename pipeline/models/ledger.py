@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from pipeline.errors import DataError
 from pipeline.models.budget import Budget, Cost, Spent
 from pipeline.models.cache import ReplyCache, Sql
 from pipeline.models.leases import Leases
@@ -35,6 +37,8 @@ _SCHEMA = (
     " WHERE account = OLD.account; END",
 )
 _SUMS = "SELECT state = 'paid', sum(calls), sum(tokens), sum(usd) FROM Ledger WHERE {} = ? GROUP BY state = 'paid'"
+SALVAGED = "salvaged"
+"""The note of a cache whose database was repaired: of its ledger, rows may be lost."""
 _UNKNOWN = "('reserved', 'unknown')"
 
 
@@ -106,9 +110,16 @@ class Ledger:
         return before
 
     def carry_over(self, spent: Spent) -> None:
-        """Begin with what a run spent under a ledger that is not here: an older version's, or a cache that is gone."""
+        """Begin with what a run spent under a ledger that is not here: an older version's, or a cache that is gone.
+
+        Where rows of the ledger may be lost, as its database was damaged, what they say less than the log is added.
+        """
         if self._cache.query("SELECT 1 FROM Ledger WHERE run = ? LIMIT 1", (self.run,)):
-            return
+            if self._cache.note(SALVAGED) is None:
+                return
+            left = self.own()
+            calls, tokens, usd = spent.calls - left.calls, spent.tokens - left.tokens, spent.usd - left.usd
+            spent = Spent(max(calls, 0), max(tokens, 0), max(usd, 0.0))
         paid = (spent.calls - spent.possible_calls, spent.tokens, spent.usd)
         possible = (spent.possible_calls, spent.possible_tokens, spent.possible_usd)
 
@@ -119,6 +130,11 @@ class Ledger:
                     sql("INSERT INTO Ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)", values)
 
         self._cache.transact(write)
+
+    def restore(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Put back rows as a damaged database had them, in the order of its columns."""
+        statement = f"INSERT OR IGNORE INTO Ledger VALUES ({', '.join('?' * 12)})"
+        self._cache.transact(lambda sql: [sql(statement, tuple(row)) for row in rows])
 
     # One attempt; each inside a transaction
 
@@ -169,10 +185,24 @@ class Ledger:
         return self._next
 
 
+def name_of_payer(cache: ReplyCache, calls: Sequence[str]) -> str | None:
+    """Which run the ledger has as paying for most of these calls; None where it knows of none."""
+    marks = ", ".join("?" * len(calls))
+    query = (
+        f"SELECT run FROM Ledger WHERE prompt IS NOT NULL AND call IN ({marks})"
+        " GROUP BY run ORDER BY count(*) DESC, run LIMIT 1"
+    )
+    try:
+        rows = cache.query(query, tuple(calls)) if calls else []
+    except DataError:  # no ledger yet
+        return None
+    return str(rows[0][0]) if rows else None
+
+
 def spent_by(directory: Path, run: str) -> Spent | None:
     """What a run has spent by the ledger of a cache that is only read; None where there is no word of it."""
     database = directory / "cache.db"
-    if not database.exists():
+    if not database.is_file() or not database.stat().st_size:  # SQLite removes the log of an empty database
         return None
     try:
         with contextlib.closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as connection:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
+import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -15,6 +19,10 @@ from pipeline.models.types import CallRecord, Failed
 
 __all__ = ["CallLog", "CallTotals", "StageTotals", "read_calls", "recorded_failures"]
 
+_LOG = logging.getLogger(__name__)
+_LONGEST_LINE = 1 << 22
+_LONGEST_TORN = 1 << 16
+"""Bytes that one line of a call can have; more at the end without a line break were not left by a kill."""
 _IDENTITY = ("stage", "item", "role", "target", "model", "draw", "order", "part")
 
 
@@ -64,37 +72,70 @@ def _as_line(record: CallRecord) -> dict[str, Any]:
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Every complete line of a call; the file may be one that another process writes, and is left as it is."""
+    return (line for _, line in _lines(path) if line is not None)
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    """Every complete line and the call that it tells of; None where it is damaged, or longer than any of ours."""
     if not path.exists():
         return
     with path.open("rb") as file:
-        for raw in file:
-            if not raw.endswith(b"\n"):
+        while raw := file.readline(_LONGEST_LINE):
+            if not raw.endswith(b"\n") and len(raw) < _LONGEST_LINE:
                 return
-            try:
+            line = None
+            with contextlib.suppress(ValueError, RecursionError):
                 line = json.loads(raw)
-            except ValueError:
-                continue
-            if isinstance(line, dict) and {"key", "stage", "state"} <= line.keys():
-                yield line
+            yield raw, line if _is_call(line) else None
 
 
-def _cut_torn_tail(path: Path) -> bool:
-    """Cut off a last line that a crash left half written; whether there was one."""
+def _is_call(line: Any) -> bool:
+    return (
+        isinstance(line, dict)
+        and all(isinstance(line.get(name), str) for name in ("key", "stage", "state"))
+        and isinstance(line.get("tokens") or {}, dict)
+        and isinstance(line.get("error") or {}, dict)
+    )
+
+
+def _mend(path: Path) -> None:
+    """Keep the whole lines of a damaged log; what the others said comes back from the cache and the ledger."""
+    kept = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    torn = _torn_tail(path)
+    damaged = sum(line is None for _, line in _lines(path))
+    if torn < _LONGEST_TORN and not damaged:
+        if torn:
+            os.truncate(path, path.stat().st_size - torn)
+        return
+    draft = path.with_name(f"{path.name}.draft")
+    with draft.open("wb") as file:
+        file.writelines(raw for raw, line in _lines(path) if line is not None)
+        file.flush()
+        os.fsync(file.fileno())
+    path.rename(kept)
+    draft.replace(path)
+    _LOG.warning(
+        "%s: %s could not be read, kept in %s; their calls are told again from the cache and the ledger of money",
+        path,
+        f"{damaged} lines" if damaged else f"the end (some {torn:,} bytes)",
+        kept.name,
+    )
+
+
+def _torn_tail(path: Path) -> int:
+    """The length in bytes of a last line without its line break, as a kill leaves it."""
     if not path.exists():
-        return False
-    with path.open("r+b") as file:
+        return 0
+    with path.open("rb") as file:
         end = size = file.seek(0, 2)
         while end:
             start = max(0, end - 65_536)
             file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
-            if found >= 0:
-                end = start + found + 1
-                break
+            break_at = file.read(end - start).rfind(b"\n")
+            if break_at >= 0:
+                return size - (start + break_at + 1)
             end = start
-        if end < size:
-            file.truncate(end)
-    return end < size
+    return size
 
 
 @dataclass(slots=True)
@@ -193,7 +234,7 @@ class CallLog:
 
     def __init__(self, path: Path, *, paid: Callable[[str], bool] = lambda key: False) -> None:
         self._path = path
-        _cut_torn_tail(path)
+        _mend(path)
         self._paid_by_ledger = paid
         self._paid: set[bytes] = set()
         self._settled: set[bytes] = set()

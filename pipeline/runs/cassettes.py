@@ -65,6 +65,14 @@ def export_run(directory: RunDirectory, cassette: Path, *, cache_dir: Path | Non
         "versions": manifest.get("versions"),
         "audit": _audit(directory),
     }
+    if not directory.calls_file.is_file():
+        raise InputError(f"{directory.calls_file}: is gone; {directory.resume_command} tells its calls again")
+    told, done = sum(1 for _ in read_calls(directory.calls_file)), (manifest.get("calls") or {}).get("calls", 0)
+    if told < done:
+        raise InputError(
+            f"{directory.calls_file}: is damaged, it tells of {told} calls of {done}; {directory.resume_command} tells"
+            " the others again"
+        )
     keys = sorted({line["key"] for line in read_calls(directory.calls_file) if line["state"] != "failed"})
     failures = recorded_failures(directory.calls_file)
     with ReplyCache(cache_dir or default_cache_dir()) as cache:

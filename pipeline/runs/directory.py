@@ -8,7 +8,7 @@ import re
 import secrets
 import shlex
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,11 +18,16 @@ from typing import Any
 from pipeline.config import RunConfig, load_config
 from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import ConfigError, InputError, RunLockedError
-from pipeline.runs.own_runs import flag_needed, own_config, permit_recorded
+from pipeline.runs.own_runs import flag_needed, own_config, permit_recorded, source_of
 
-__all__ = ["RunDirectory", "find_run", "is_run_id", "new_run_id", "write_atomically"]
+__all__ = ["LostManifest", "RunDirectory", "find_run", "is_run_id", "new_run_id", "write_atomically"]
 
+_LEDGER_NAME = re.compile(r"^[0-9a-f]{24}$")
 _RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+
+
+class LostManifest(InputError):
+    """The manifest of a run is gone or damaged; it can be made again from the log and the cache."""
 
 
 def is_run_id(name: str) -> bool:
@@ -85,14 +90,16 @@ class RunDirectory:
     @property
     def ledger_name(self) -> str | None:
         """What the ledger of money calls this run: made once, whatever becomes of manifest and log."""
-        file = self.path / ".ledger"
-        return file.read_text(encoding="ascii").strip() or None if file.is_file() else None
+        with suppress(OSError, UnicodeDecodeError):
+            name = (self.path / ".ledger").read_text(encoding="ascii").strip()
+            return name if _LEDGER_NAME.match(name) else None
+        return None
 
-    def name_in_ledger(self) -> str:
-        """:attr:`ledger_name`, made where the run has none yet."""
+    def name_in_ledger(self, paid_as: Callable[[], str | None]) -> str:
+        """:attr:`ledger_name`; where it is lost, what the ledger says by the calls of the run, or a new one."""
         name = self.ledger_name
         if name is None:
-            name = secrets.token_hex(12)
+            name = paid_as() or secrets.token_hex(12)
             write_atomically(self.path / ".ledger", name + "\n")
         return name
 
@@ -111,8 +118,17 @@ class RunDirectory:
         return f"auxeval resume {shlex.quote(str(self.path))}"
 
     def config(self) -> RunConfig:
-        """The configuration this run was started with."""
-        return load_config(self.config_file)
+        """The configuration this run was started with.
+
+        Raises:
+            InputError: it is damaged; says what starts the run again, which asks nothing twice.
+        """
+        try:
+            return load_config(self.config_file)
+        except ConfigError as error:
+            if not self.manifest_file.exists():  # no run yet
+                raise
+            raise ConfigError(f"{error}; {_started_again(self.path)}") from None
 
     def own_config(self, *, asks: bool = False) -> RunConfig:
         """The same for what reads all that it names, or asks: see :func:`pipeline.runs.own_runs.own_config`."""
@@ -122,19 +138,28 @@ class RunDirectory:
         """The manifest as plain values; empty before the first save.
 
         Raises:
-            InputError: it is damaged, or written by a newer schema.
+            LostManifest: it is gone or damaged; says what makes it again.
+            InputError: it was written by a newer schema.
         """
         if not self.manifest_file.exists():
+            if self.calls_file.is_file() and self.calls_file.stat().st_size:
+                raise self._lost_manifest("gone", "")
             return {}
         try:
             manifest = json.loads(self.manifest_file.read_text(encoding="utf-8"))
-        except ValueError:
-            raise InputError(
-                f"{self.manifest_file}: damaged; the run can be started again with its config.yaml"
-            ) from None
-        if not isinstance(manifest, dict) or manifest.get("schema", 1) > 1:
+            if not isinstance(manifest, dict) or not isinstance(manifest.get("schema", 1), int):
+                raise ValueError("no manifest")
+        except (ValueError, RecursionError, IsADirectoryError):
+            raise self._lost_manifest("damaged", " --rebuild") from None
+        if manifest.get("schema", 1) > 1:
             raise InputError(f"{self.manifest_file}: written by a newer auxeval; upgrade to read this run")
         return manifest
+
+    def _lost_manifest(self, what: str, flag: str) -> LostManifest:
+        return LostManifest(
+            f"{self.manifest_file}: {what}; nothing that was paid for is lost: {self.resume_command}{flag} makes it"
+            " again from the log and the cache"
+        )
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -202,12 +227,19 @@ def create_run(config: RunConfig, *, run_id: str | None, runs_dir: Path) -> RunD
         try:
             same = directory.config().digest() == config.digest()
         except ConfigError as error:
-            raise InputError(
-                f"{directory.path}: holds a run that cannot be read ({error}); choose another --run-id"
-            ) from None
+            raise InputError(f"{directory.path}: holds a run that cannot be read ({error})") from None
         if not same:
             raise InputError(f"{directory.path}: holds a run with another configuration; choose another --run-id")
     return directory
+
+
+def _started_again(folder: Path) -> str:
+    """What brings a run without its configuration back."""
+    source = source_of(folder) or "CONFIG"
+    return (
+        "nothing that was paid for is lost: move this folder away, then: auxeval run"
+        f" {shlex.quote(str(source))} --run-id {folder.name} --runs-dir {shlex.quote(str(folder.parent))}"
+    )
 
 
 def _refuse_file(runs_dir: Path) -> None:
@@ -227,6 +259,8 @@ def find_run(run: str | Path, runs_dir: Path = Path("runs")) -> RunDirectory:
             refuse_ways_out(candidate)
             permit_recorded(candidate)
             return RunDirectory(candidate)
+        if (candidate / "manifest.json").is_file() or (candidate / "calls.jsonl").is_file():
+            raise InputError(f"{candidate / 'config.yaml'}: is gone or no file; {_started_again(candidate)}")
     known = sorted(p.parent.name for p in runs_dir.glob("*/config.yaml")) if runs_dir.is_dir() else []
     from difflib import get_close_matches
 

@@ -10,6 +10,7 @@ import math
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.gateway import Gateway
-from pipeline.models.ledger import Ledger
+from pipeline.models.ledger import Ledger, name_of_payer
 from pipeline.models.local.transport import with_servers
 from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import Transport
 from pipeline.models.types import Failed
-from pipeline.runs.call_log import CallLog
+from pipeline.runs.call_log import CallLog, read_calls
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.embeddings import fetch_embeddings, wanted_embedding
 from pipeline.runs.finish import finish_run
@@ -39,6 +40,7 @@ from pipeline.tables.store import RowSpool, write_rows
 __all__ = ["collect", "replay_collection"]
 
 _LOG = logging.getLogger(__name__)
+_ASKED_FOR_PAYER = 500
 
 
 async def collect(
@@ -59,7 +61,7 @@ async def collect(
     manifest = Manifest(directory)
     known, prior = manifest.values.get("negotiated"), manifest.values.get("prior_spend") or {}
     with _disk_full_can_be_resumed(directory), ReplyCache(cache_dir or default_cache_dir()) as cache:
-        if not directory.config_file.exists():
+        if not (directory.path / "prompts" / "repair.md").exists():
             save_prompts(prepared.prompts, directory.path / "prompts")
         write_atomically(directory.config_file, prepared.config.to_yaml())
         manifest.start(prepared.config, {**prepared.facts(), "command": command})
@@ -89,7 +91,10 @@ async def _collect(
     forgive: bool,
 ) -> None:
     bounds = prepared.config.budget
-    ledger = Ledger(cache, directory.name_in_ledger(), bounds.ledger)
+    answered = (line["key"] for line in read_calls(directory.calls_file) if line["state"] == "answered")
+    calls = [] if prior else list(islice(answered, _ASKED_FOR_PAYER))  # an older version's run has no ledger to find
+    name = directory.name_in_ledger(lambda: name_of_payer(cache, calls))
+    ledger = Ledger(cache, name, bounds.ledger)
     with CallLog(directory.calls_file, paid=ledger.paid) as log, RowSpool(directory.spool) as spool:
         ledger.carry_over(_before_the_ledger(log, prior))
         if forgive:

@@ -122,4 +122,5 @@ def make_report(directory: RunDirectory, *, state: State | None = None) -> None:
     from pipeline.runs.setup import run_prompts
 
     config = directory.config()
+    directory.manifest()  # says what makes it again, if it is lost
     write_report(directory.path, asked_prompts(run_prompts(config, directory), config), state=state)

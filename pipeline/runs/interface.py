@@ -14,18 +14,19 @@ from typing import Any, TypeVar
 
 from pipeline.benchmark.data_checks import check_data
 from pipeline.config import RunConfig
-from pipeline.errors import ConfigError, InputError, StoppedEarly
+from pipeline.errors import StoppedEarly
 from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.models.transport import Transport
+from pipeline.runs.confirmation import confirm_cost, confirm_paid_again
 from pipeline.runs.directory import RunDirectory, create_run, find_run
 from pipeline.runs.frames import RunTables
+from pipeline.runs.manifest import restore_manifest
 from pipeline.runs.own_runs import edited_source, record_run
 from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config, with_settings
 
 __all__ = [
     "ConfigLike",
     "RunResult",
-    "confirm",
     "in_any_loop",
     "load_env_file",
     "load_run",
@@ -113,13 +114,18 @@ def started(
     resolved = resolve_config(config, limit=limit, budget_usd=budget_usd, trusted=True)
     directory = create_run(resolved, run_id=run_id, runs_dir=Path(runs_dir))
     carried_on = directory if directory.config_file.exists() else None
+    if carried_on is not None:
+        with directory.locked():
+            restore_manifest(directory)
     prepared = prepare(resolved, carried_on, need_keys=not transports)
     if not transports:
         check_ready(prepared)
         _tell_of_unbounded_replies(prepared, quiet)
     _tell_of_the_data(prepared, quiet)
     if not yes:
-        confirm(prepared, Path(cache_dir) if cache_dir else None)
+        confirm_cost(prepared, Path(cache_dir) if cache_dir else None)
+        if carried_on is not None and not transports:
+            confirm_paid_again(carried_on, prepared, Path(cache_dir) if cache_dir else None)
     with directory.locked():
         record_run(resolved, directory.path, Path(config) if isinstance(config, str | Path) else None)
         yield directory, replace(prepared, stop_on_form=not yes)
@@ -136,9 +142,14 @@ async def resume_async(
     command: str = "pipeline.resume",
     forgive_unknown: bool = False,
     settings: Mapping[str, Any] | None = None,
+    yes: bool = False,
+    rebuild: bool = False,
 ) -> RunResult:
     """Carry a run on. See :func:`resume`."""
-    with _reopened(run, runs_dir, budget_usd, quiet, transports, settings) as (directory, prepared):
+    with _reopened(run, runs_dir, budget_usd, quiet, transports, settings, yes, rebuild, cache_dir) as (
+        directory,
+        prepared,
+    ):
         await _collect(directory, prepared, quiet, transports, cache_dir, command, forgive_unknown)
     return result_of(directory)
 
@@ -151,11 +162,15 @@ def _reopened(
     quiet: bool,
     transports: Mapping[str, Transport] | None,
     settings: Mapping[str, Any] | None,
+    yes: bool,
+    rebuild: bool,
+    cache_dir: str | Path | None,
 ) -> Iterator[tuple[RunDirectory, Prepared]]:
     """Everything before the first call of a run that is carried on; the run is locked inside."""
     load_env_file()
     directory = find_run(run, Path(runs_dir))
     with directory.locked():
+        restore_manifest(directory, damaged=rebuild)
         config = resolve_config(directory.own_config(asks=not transports), budget_usd=budget_usd)
         _tell_of_an_edited_config(directory, config)
         config = with_settings(config, settings or {})
@@ -163,6 +178,8 @@ def _reopened(
         if not transports:
             check_ready(prepared)
             _tell_of_unbounded_replies(prepared, quiet)
+            if not yes:
+                confirm_paid_again(directory, prepared, Path(cache_dir) if cache_dir else None)
         yield directory, prepared
 
 
@@ -273,6 +290,8 @@ def resume(
     budget_usd: float | None = None,
     forgive_unknown: bool = False,
     settings: Mapping[str, Any] | None = None,
+    yes: bool = False,
+    rebuild: bool = False,
     **options: Any,
 ) -> RunResult:
     """Carry on where a run stopped; what has been answered is not asked again.
@@ -289,7 +308,10 @@ def resume(
         InputError, StoppedEarly: as :func:`run`.
     """
     quiet, transports, cache_dir, command = _options("pipeline.resume", **options)
-    with _reopened(run, runs_dir, budget_usd, quiet, transports, settings) as (directory, prepared):
+    with _reopened(run, runs_dir, budget_usd, quiet, transports, settings, yes, rebuild, cache_dir) as (
+        directory,
+        prepared,
+    ):
         work = _collect(directory, prepared, quiet, transports, cache_dir, command, forgive_unknown)
         _to_its_end(directory, work)
     return result_of(directory)
@@ -356,21 +378,3 @@ def _tell_of_unbounded_replies(prepared: Prepared, quiet: bool) -> None:
             ", ".join(names),
             ASSUMED_MAX_TOKENS,
         )
-
-
-def confirm(prepared: Prepared, cache_dir: Path | None) -> None:
-    """Ask before spending more than ``confirm_above_usd``; without a person to ask, refuse."""
-    from pipeline.runs.forecast import forecast_run
-
-    forecast = forecast_run(prepared, cache_dir)
-    limit = prepared.config.confirm_above_usd
-    if forecast.cost_usd is None or forecast.cost_usd <= limit:
-        return
-    import sys
-
-    line = f"this run is forecast to cost about ${forecast.cost_usd:.2f} (confirm_above_usd is ${limit:.2f})"
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise ConfigError(f"{line}; pass --yes (yes=True) to go ahead")
-    print(f"auxeval: {line}. Go ahead? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InputError("not started: the forecast was not confirmed")

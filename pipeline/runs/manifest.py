@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,9 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from pipeline.config import RunConfig
-from pipeline.runs.directory import RunDirectory, write_atomically
+from pipeline.runs.call_log import read_calls
+from pipeline.runs.directory import LostManifest, RunDirectory, write_atomically
 
-__all__ = ["Manifest", "State", "now"]
+__all__ = ["Manifest", "State", "now", "restore_manifest"]
+
+_LOG = logging.getLogger(__name__)
 
 State = Literal["running", "stopped", "done"]
 _PACKAGES = ("auxeval", "litellm", "numpy", "scipy", "polars", "pydantic", "scikit-learn", "diskcache", "math-verify")
@@ -31,6 +35,37 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def restore_manifest(directory: RunDirectory, *, damaged: bool = False) -> None:
+    """Begin a manifest that is gone, or ``damaged``, anew from the log; the caller holds the run's lock.
+
+    Carrying the run on fills in the rest: counts from the log, money from the ledger, what models were found to take
+    from the cache. What the run began with (items, prompts, configuration) cannot be compared any more, so that a
+    damaged manifest, in which a person can still read it, is kept aside, and only when asked.
+
+    Raises:
+        LostManifest: it is damaged and nobody asked.
+    """
+    try:
+        directory.manifest()
+        return
+    except LostManifest as error:
+        why = "damaged" if directory.manifest_file.exists() else "gone"
+        if why == "damaged" and not damaged:
+            raise
+        _LOG.warning("%s", str(error).partition(";")[0] + "; it is made again from the log and the cache")
+    if directory.manifest_file.exists():
+        directory.manifest_file.rename(directory.path / f"manifest.json.damaged-{now().replace(':', '')}")
+    first = next(read_calls(directory.calls_file), {"at": now()})
+    values = {
+        "schema": 1,
+        "run_id": directory.path.name,
+        "state": "done" if directory.estimates_file.exists() else "stopped",
+        "reason": f"its manifest was {why}",
+        "created_at": first.get("at"),
+    }
+    write_atomically(directory.manifest_file, json.dumps(values, indent=1) + "\n")
 
 
 class Manifest:

@@ -14,7 +14,7 @@ from pipeline.benchmark.code_permission import digest_of_module, permit
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import ConfigError, InputError
 
-__all__ = ["config_of_file", "edited_source", "flag_needed", "own_config", "permit_recorded", "record_run"]
+__all__ = ["config_of_file", "edited_source", "flag_needed", "own_config", "permit_recorded", "record_run", "source_of"]
 
 _MOST_RECORDS = 10_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -118,16 +118,21 @@ def config_of_file(file: Path, *, asks: bool = False) -> RunConfig:
     return own_config(config, file.parent, asks=asks) if (file.parent / "manifest.json").is_file() else config
 
 
+def source_of(folder: Path) -> Path | None:
+    """The configuration file that a run was started from, where it is known and still there."""
+    record = _recorded(folder)
+    source = Path(record.source[0]) if record is not None and record.source is not None else None
+    return source if source is not None and source.is_file() else None
+
+
 def edited_source(folder: Path) -> Path | None:
     """The configuration file that a run was started from, where it says something else by now."""
     record = _recorded(folder)
-    if record is None or record.source is None:
-        return None
-    path, digest = Path(record.source[0]), record.source[1]
-    if not path.is_file() or path.resolve() == (folder / "config.yaml").resolve():
+    path = source_of(folder)
+    if record is None or record.source is None or path is None or path == (folder / "config.yaml").resolve():
         return None
     try:
-        return None if load_config(path).digest() == digest else path
+        return None if load_config(path).digest() == record.source[1] else path
     except ConfigError:  # in the middle of an edit
         return path
 

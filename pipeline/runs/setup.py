@@ -321,7 +321,12 @@ def run_prompts(config: RunConfig, directory: RunDirectory | None) -> PromptSet:
         given: dict[str, Sequence[Path]] = {str(stage): files for stage, files in config.prompts.items()}
         return load_prompts(given, tau_variant=variant, tau_rubric=rubric)
     own = {stage.name: sorted(stage.rglob("*.md")) for stage in sorted(saved.iterdir()) if stage.is_dir()}
-    return load_prompts(own, tau_variant=variant, tau_rubric=rubric, folder=saved)
+    try:
+        return load_prompts(own, tau_variant=variant, tau_rubric=rubric, folder=saved)
+    except InputError as error:
+        raise InputError(
+            f"{error}; move {saved} away and resume: the prompts of the configuration are taken where they are the same"
+        ) from None
 
 
 def save_prompts(prompts: PromptSet, folder: Path) -> None:

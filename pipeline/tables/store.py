@@ -150,7 +150,10 @@ def read_table(folder: Path, name: str, *, without: Collection[str] = ()) -> pl.
         kept = [column for column in pl.read_parquet_schema(path) if column not in without] if without else None
         frame = pl.read_parquet(path, columns=kept, memory_map=False)
     except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path}: not a readable Parquet table: {error}") from None
+        raise DataError(
+            f"{path}: not a readable Parquet table: {error}; auxeval resume {folder.parent} makes it again from the"
+            " cache"
+        ) from None
     later = TABLES[name].columns if name in TABLES else {}  # columns that an older program did not write are empty
     absent = [column for column in later if column not in frame.columns and column not in without]
     return frame.with_columns(pl.lit(None, dtype=later[column]).alias(column) for column in absent) if absent else frame

@@ -81,6 +81,7 @@ CASES = [
     ("cache verify", ""),
     ("cache import", "a.jsonl.gz"),
     ("cache prune", "--before 2000-01-01"),
+    ("cache repair", ""),
     ("config check", "small.yaml"),
     ("config schema", ""),
     ("doctor", "small.yaml --no-calls"),
@@ -223,6 +224,7 @@ WRONG = [
     ("cache verify", "--cache-dir absent"),
     ("cache import", "absent.jsonl.gz"),
     ("cache prune", "--before tomorrow"),
+    ("cache repair", "--cache-dir absent"),
     ("config check", "absent.yaml"),
     ("schema", "absent"),
 ]

@@ -38,6 +38,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "cache stats": care.CacheStatsDocument,
     "cache verify": care.CacheVerifyDocument,
     "cache import": care.CacheImportDocument,
+    "cache repair": care.CacheRepairDocument,
     "cache prune": care.CachePruneDocument,
     "config check": care.ConfigCheckDocument,
     "config schema": dict[str, Any],

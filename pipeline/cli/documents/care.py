@@ -203,6 +203,21 @@ class CacheVerifyDocument(Shape):
     """Whether none is damaged."""
 
 
+class CacheRepairDocument(Shape):
+    """What could be saved of a damaged cache."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["cache repair"]
+    """The command."""
+    replies: int
+    """Whole replies in the new database."""
+    ledger_rows: int
+    """Attempts of the ledger of money that could be read."""
+    kept: str
+    """Where the damaged files are."""
+
+
 class CacheImportDocument(Shape):
     """A cassette read into the cache."""
 
