@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from pipeline.cli.output import console, json_option, print_json
-from pipeline.cli.table_options import answer_options, column_options, column_roles, shape_options, split_names
+from pipeline.cli.table_options import (
+    answer_options,
+    column_options,
+    column_roles,
+    score_columns,
+    score_options,
+    shape_options,
+    split_names,
+)
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,11 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--best-of-n", metavar="N,…", help="Value of picking the best of N candidates; TABLE is a long score table."
 )
-@click.option("--j", type=int, help="Selection scores per candidate (default: all but one).")
-@click.option("--prompt", metavar="COL", default="prompt", show_default=True, help="Prompt column of a score table.")
-@click.option("--candidate", metavar="COL", default="candidate", show_default=True, help="Candidate column.")
-@click.option("--draw", metavar="COL", help="Number of the score (default: draw, or the order of the rows).")
-@click.option("--score", metavar="COL", default="score", show_default=True, help="Score column.")
+@score_options
 @click.option("--pairwise", is_flag=True, help="TABLE holds votes on pairs of models: win rates, Bradley–Terry, ranks.")
 @click.option("--model-a", metavar="COL", default="model_a", show_default=True, help="Votes: model of side a.")
 @click.option("--model-b", metavar="COL", default="model_b", show_default=True, help="Votes: model of side b.")
@@ -112,22 +116,15 @@ def _votes(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
 
 
 def _best_of_n(table: Path, given: dict[str, Any]) -> None:
-    from pipeline.evaluation.best_of_n import ScoreColumns, estimate_best_of_n
+    from pipeline.evaluation.best_of_n import estimate_best_of_n
 
     try:
         sizes = [int(part) for part in given["best_of_n"].split(",")]
     except ValueError:
         raise InputError(f"--best-of-n: {given['best_of_n']!r} is no list of whole numbers") from None
-    columns = ScoreColumns(
-        given["prompt"],
-        given["candidate"],
-        given["score"],
-        given["draw"],
-        given["gold"],
-        given["model"],
-        given["cluster"],
+    _show(
+        table, estimate_best_of_n(table, score_columns(given), sizes, given["j"], level=given["level"] or 0.95), given
     )
-    _show(table, estimate_best_of_n(table, columns, sizes, given["j"], level=given["level"] or 0.95), given)
 
 
 def _show(table: Path, estimates: EstimateSet, given: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import click
 
 from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import allow_code_option, json_option, print_json, print_table, print_text, runs_dir_option
-from pipeline.cli.table_options import column_options
+from pipeline.cli.table_options import column_options, score_options
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,13 @@ _TABLES = (".csv", ".jsonl", ".parquet", ".gz")
 @click.option(
     "--family", "families", multiple=True, metavar="NAME=COL,…[@COST]", help="TABLE: signals bought together."
 )
+@click.option("--best-of-n", type=int, metavar="N", help="Score TABLE: designs for the best of N, from this pilot.")
+@click.option(
+    "--budget", type=float, metavar="B", help="With --best-of-n: what may be spent, in the unit of the costs."
+)
+@click.option("--score-cost", type=float, metavar="C", default=1.0, show_default=True, help="Cost of one score.")
+@click.option("--generation-cost", type=float, metavar="C", default=0.0, show_default=True, help="Of one candidate.")
+@score_options
 @column_options
 @runs_dir_option
 @allow_code_option
@@ -39,7 +46,8 @@ _TABLES = (".csv", ".jsonl", ".parquet", ".gz")
 def command(source: str, width: float | None, limit: int | None, as_json: bool, runs_dir: str, **columns: Any) -> None:
     """Forecast CONFIG or RUN: calls, tokens and money by stage, and what is cached already. A pilot (auxeval run
     CONFIG --limit 20) makes the forecast exact. With --half-width W, and for a finished RUN or a TABLE with some
-    gold, also: how many labels are needed, and what each family of signals is worth."""
+    gold, also: how many labels are needed, and what each family of signals is worth. With --best-of-n N and a score
+    TABLE: which design to collect next."""
     from pipeline.benchmark.data_checks import check_data
     from pipeline.runs.forecast import forecast_run
 
@@ -47,10 +55,15 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
     if width is not None and not width > 0.0:
         raise InputError(f"--half-width must be positive, got {width:g}")
     if path.is_file() and path.suffix.lower() not in _CONFIGS:
-        from pipeline.cli.plan_table import plan_table
+        from pipeline.cli.plan_table import plan_designs, plan_table
 
+        if columns["best_of_n"] is not None:
+            plan_designs(path, columns, as_json)
+            return
         plan_table(path, columns, width, as_json)
         return
+    if columns["best_of_n"] is not None:
+        raise InputError(f"--best-of-n plans from a TABLE of scores; {source} is none")
     directory, config = _source(path, source, Path(runs_dir), limit)
     prepared = _prepared(config, directory)
     forecast = forecast_run(prepared)

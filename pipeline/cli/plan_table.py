@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pipeline.cli.table_options import column_roles, split_names
+from pipeline.cli.table_options import column_roles, score_columns, split_names
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.cli.documents.plans import FamilyWorthEntry, LabelPlanEntry, LabelsEntry, PlanDocument
+    from pipeline.cli.documents.plans import DesignEntry, FamilyWorthEntry, LabelPlanEntry, LabelsEntry, PlanDocument
 
 
 def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json: bool) -> None:
@@ -45,6 +45,47 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
         print_json(document)
         return
     print_label_plan(labels)
+
+
+def plan_designs(path: Path, given: dict[str, Any], as_json: bool) -> None:
+    """What to collect next for a best-of-N policy: cost × variance of every design, from the scores of a pilot.
+
+    Raises:
+        InputError: no budget, bad costs, and as ``auxeval estimate --best-of-n``.
+    """
+    from pipeline.cli.output import print_json, print_table, print_text
+    from pipeline.evaluation.best_of_n import best_of_n_designs
+
+    budget = given["budget"]
+    if budget is None:
+        raise InputError("--best-of-n needs --budget B: what may be spent, in the unit of --score-cost")
+    targets = best_of_n_designs(
+        path, score_columns(given), given["best_of_n"], given["j"], budget, score_cost=given["score_cost"],
+        generation_cost=given["generation_cost"],
+    )  # fmt: skip
+    if as_json:
+        rows = [{"target": target, **design.to_dict()} for target, designs in targets.items() for design in designs]
+        document: PlanDocument = {
+            "schema": 1, "command": "plan", "forecast": None, "labels": None,
+            "designs": cast("list[DesignEntry]", rows),
+        }  # fmt: skip
+        print_json(document)
+        return
+    for target, designs in targets.items():
+        cells = [
+            [
+                design.name.replace("_", " "),
+                str(design.s),
+                f"{design.cost:g}",
+                f"{(design.cost_variance / budget) ** 0.5:.3g}",
+            ]
+            for design in designs
+        ]
+        title = f"Best of {given['best_of_n']}: designs" if target == "all" else f"{target}: designs"
+        print_table(
+            title, ["design", "scores of a winner", "cost of a unit", f"SE at {budget:g}"], cells, numeric=(1, 2, 3)
+        )
+    print_text("The first has the least error for the budget.")
 
 
 def print_label_plan(labels: LabelsEntry) -> None:

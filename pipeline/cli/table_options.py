@@ -12,6 +12,7 @@ import click
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
+    from pipeline.evaluation.best_of_n import ScoreColumns
     from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,11 +38,34 @@ def column_options(command: Command) -> Command:
         click.option("--labeled", metavar="COL", help="Yes/no column: gold is read on these rows only."),
         click.option("--inclusion", metavar="COL", help="Probability with which each row was drawn for labelling."),
         click.option("--tau", metavar="COL,…", help="One-step: predicted outcomes of draw 0, then of the others."),
+        click.option("--rated", metavar="COL,…", help="An expensive rater's scores: some rows, all labeled ones."),
         click.option("--gold-range", metavar="LOW,HIGH", help="Gold values outside are errors; inside, none is stray."),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def score_options(command: Command) -> Command:
+    """``--j`` and the options that name the columns of a long table of scores."""
+    options = [
+        click.option("--j", type=int, help="Selection scores per candidate (default: all but one)."),
+        click.option("--prompt", metavar="COL", default="prompt", show_default=True, help="Score table: its prompts."),
+        click.option("--candidate", metavar="COL", default="candidate", show_default=True, help="Candidate column."),
+        click.option("--draw", metavar="COL", help="Number of the score (default: draw, or the order of the rows)."),
+        click.option("--score", metavar="COL", default="score", show_default=True, help="Score column."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def score_columns(given: dict[str, Any]) -> ScoreColumns:
+    """Which column of a long score table holds what, as ``score_options`` and ``column_options`` name them."""
+    from pipeline.evaluation.best_of_n import ScoreColumns
+
+    names = ("prompt", "candidate", "score", "draw", "gold", "model", "cluster")
+    return ScoreColumns(*(given[name] for name in names))
 
 
 def shape_options(command: Command) -> Command:
@@ -126,12 +150,16 @@ def column_roles(given: dict[str, Any]) -> tuple[ColumnRoles, dict[str, float]]:
     signals, taus = split_names(given["signals"]), split_names(given["tau"])
     if gold in signals or gold in taus:
         raise InputError(f"--gold column {gold!r} is among the signals; a signal must not be made from the gold")
+    rated = split_names(given.get("rated"))
+    if both := set(rated) & {gold, *signals}:
+        raise InputError(f"--rated column {min(both)!r} is also gold or a signal; a signal is known on every row")
     profiles = tuple(_profile(text) for text in given["profiles"])
     weights, distribution = _weights(given["weights"])
     roles = ColumnRoles(
         gold=gold, signals=signals, id=given["id_"], model=given["model"], cluster=given["cluster"], weights=weights,
         profiles=profiles, labeled=given["labeled"], inclusion=given["inclusion"], taus=taus,
         gold_range=_range(given["gold_range"]), answer=answer, gold_answer=gold_answer, grading=grading or "exact",
+        rated=rated,
     )  # fmt: skip
     return roles, distribution
 

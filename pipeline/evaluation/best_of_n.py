@@ -9,13 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pipeline.errors import InputError
 from pipeline.estimators import (
+    Design,
     Estimate,
     best_of_n_batch,
     best_of_n_gold,
     best_of_n_warnings,
+    compare_designs,
     paired_difference,
     population_mean,
 )
@@ -24,7 +27,7 @@ from pipeline.evaluation.document import BestOfNEstimate, EstimateSet, Warned
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.score_matrices import ScoreMatrices, score_matrices
 from pipeline.tables.table_source import inspect_source
-from pipeline.tables.user_table import read_user_table
+from pipeline.tables.user_table import UserTable, read_user_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +68,7 @@ def estimate_best_of_n(
     Raises:
         InputError: unreadable table, N larger than every prompt's candidates, J not smaller than the number of scores.
     """
-    draw = columns.draw or ("draw" if "draw" in inspect_source(path).columns else None)
-    named = {"prompt": columns.prompt, "candidate": columns.candidate, "draw": draw, "gold": columns.gold}
-    table = read_user_table(
-        path, [name for name in (*named.values(), columns.score, columns.model, columns.cluster) if name is not None]
-    )
-    data = {role: label_column(table, name) for role, name in named.items() if name is not None and role != "gold"}
-    frame = pl.DataFrame({role: pl.Series(values.tolist()).replace("", None) for role, values in data.items()})
-    frame = frame.with_columns(pl.Series("score", number_column(table, columns.score, "score column").values))
-    if columns.gold is not None:
-        frame = frame.with_columns(pl.Series("gold", number_column(table, columns.gold, "gold column").values))
-    if columns.cluster is not None:
-        frame = frame.with_columns(pl.Series("cluster", label_column(table, columns.cluster).tolist()))
-    models = label_column(table, columns.model) if columns.model else np.full(frame.height, "all")
+    table, frame, models = _score_table(path, columns)
     warnings = [Warned("table", note) for note in table.notes]
     estimates: list[BestOfNEstimate] = []
     targets = list(dict.fromkeys(models.tolist()))
@@ -91,6 +82,59 @@ def estimate_best_of_n(
         tuple(dict.fromkeys(warnings)),
         headline=_headline(estimates),
     )
+
+
+def best_of_n_designs(
+    path: Path,
+    columns: ScoreColumns,
+    n: int,
+    j: int | None,
+    budget: float,
+    *,
+    score_cost: float,
+    generation_cost: float,
+) -> dict[str, tuple[Design, ...]]:
+    """Target → what to collect next for the policy, cheapest product of cost and variance first, from a pilot.
+
+    Args:
+        path, columns, n, j: the pilot's scores and the policy, as in ``estimate_best_of_n``.
+        budget: B, in the unit of the costs.
+        score_cost: of one score.
+        generation_cost: of one candidate.
+
+    Raises:
+        InputError: as ``estimate_best_of_n``; costs or budget out of range.
+    """
+    _, frame, models = _score_table(path, columns)
+    designs = {}
+    for target in dict.fromkeys(models.tolist()):
+        prefix = "" if target == "all" else f"{target}: "
+        matrices = list(_matrices(prefix, frame.filter(pl.Series(models == target)), (n,), j, []).matrices)
+        depth = min(matrix.shape[1] for matrix in matrices) - 1 if j is None else j
+        try:
+            costs = {"score_cost": score_cost, "generation_cost": generation_cost}
+            designs[target] = compare_designs(matrices, n, depth, budget, **costs)
+        except ValueError as error:
+            raise InputError(f"{prefix}best of {n}: {error}") from error
+    return designs
+
+
+def _score_table(path: Path, columns: ScoreColumns) -> tuple[UserTable, pl.DataFrame, NDArray[np.str_]]:
+    """The table, its columns by role, and the target of each row."""
+    draw = columns.draw or ("draw" if "draw" in inspect_source(path).columns else None)
+    named = {"prompt": columns.prompt, "candidate": columns.candidate, "draw": draw, "gold": columns.gold}
+    table = read_user_table(
+        path, [name for name in (*named.values(), columns.score, columns.model, columns.cluster) if name is not None]
+    )
+    data = {role: label_column(table, name) for role, name in named.items() if name is not None and role != "gold"}
+    frame = pl.DataFrame({role: pl.Series(values.tolist()).replace("", None) for role, values in data.items()})
+    frame = frame.with_columns(pl.Series("score", number_column(table, columns.score, "score column").values))
+    if columns.gold is not None:
+        frame = frame.with_columns(pl.Series("gold", number_column(table, columns.gold, "gold column").values))
+    if columns.cluster is not None:
+        frame = frame.with_columns(pl.Series("cluster", label_column(table, columns.cluster).tolist()))
+    models = label_column(table, columns.model) if columns.model else np.full(frame.height, "all")
+    return table, frame, models
 
 
 def _headline(estimates: Sequence[BestOfNEstimate]) -> str:

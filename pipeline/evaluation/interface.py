@@ -42,6 +42,7 @@ def estimate(
     labeled: str | None = None,
     inclusion: str | None = None,
     tau: Sequence[str] | str = (),
+    rated: Sequence[str] | str = (),
     gold_range: tuple[float, float] | None = None,
     methods: Sequence[str] | str | None = None,
     target: Literal["population", "pool"] | None = None,
@@ -69,7 +70,7 @@ def estimate(
         gold: column of how good each answer is; empty where unknown. None: as the table says of itself, if it is the
             ``signals.parquet`` of a run.
         signals: label-free numbers known on every row; none gives plain means, gaps and ranks.
-        id, model, cluster, labeled, inclusion, tau, gold_range: as the options of ``auxeval estimate``.
+        id, model, cluster, labeled, inclusion, tau, rated, gold_range: as the options of ``auxeval estimate``.
         weights: a column of deployment weights, or value of the first profile column → its share.
         profile: columns to profile along, each ``COL`` or ``COL:KIND``.
         methods: names of methods or groups; None is everything that the data allow.
@@ -109,7 +110,7 @@ def estimate(
         roles = ColumnRoles(
             gold, _names(signals), id, model, cluster, weights if isinstance(weights, str) else None,
             tuple(_profile(text) for text in _names(profile)), labeled, inclusion, _names(tau), gold_range,
-            answer=answer, gold_answer=gold_answer, grading=grading,
+            answer=answer, gold_answer=gold_answer, grading=grading, rated=_names(rated),
         )  # fmt: skip
         table, roles = _shaped(table, roles, layout)
     return estimate_table(table, roles, given, rehearsals=rehearse, pool_models=pool_models)

@@ -61,7 +61,7 @@ def _averaged(
         sampling=target.sampling.take(first)
         if target.sampling.rounds
         else Sampling(probabilities=mean(target.sampling.probabilities)), taus=mean(target.taus),
-        repeats=mean(target.repeats), truth=mean(target.truth),
+        repeats=mean(target.repeats), truth=mean(target.truth), ratings=mean(target.ratings),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, labels_mean, lace_mean
 from pipeline.estimators.floats import FloatArray
+from pipeline.estimators.worth import with_worth
 from pipeline.evaluation.options import RULE, Options, generator
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.tables.user_table import nearest_names
@@ -59,6 +60,29 @@ def lace(pool: Pool, target: TargetPool, options: Options) -> Estimate:
         target=options.target, worth_range=len(pool.targets) <= RANGED_TARGETS, **target.design,
     )  # fmt: skip
     return replace(estimate, method="lace")
+
+
+def lace_cascade(pool: Pool, target: TargetPool, options: Options) -> Estimate:
+    """The mean in three layers: signals everywhere, an expensive rater on some items, labels on fewer."""
+    from pipeline.estimators import Categorical
+    from pipeline.estimators import lace_cascade as cascade
+
+    assert target.ratings is not None
+    profile = cascade(
+        np.zeros(target.size), target.y, target.ratings, target.filled()[0], labeled=target.labeled,
+        locality=Categorical(), standardize=True, target=options.target, level=options.level,
+    )  # fmt: skip
+    value, se, low, high, df = (
+        float(part[0]) for part in (profile.value, profile.se, profile.low, profile.high, profile.df)
+    )
+    plain = naive(pool, target, options)
+    return with_worth(
+        Estimate(
+            value, se, low, high, options.level, target.n, "lace_cascade", profile.diagnostics, target=profile.target,
+            pool_size=target.size, df=df, interval=profile.interval[0], verdict=profile.verdict[0],
+            binary=profile.binary, naive_value=plain.value, naive_se=plain.se, outcome_variance=plain.outcome_variance,
+        )
+    )  # fmt: skip
 
 
 # --- one step -------------------------------------------------------------------------------------------------------

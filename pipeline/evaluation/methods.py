@@ -51,6 +51,11 @@ MIX = Need(
     lambda target, options: target.weights is not None or bool(options.distribution),
     "give --weights COL or --weights VALUE=SHARE,…",
 )
+RATINGS = Need(
+    "an expensive rater's scores on some items",
+    lambda target, options: target.ratings is not None,
+    "give --rated COL,…",
+)
 ANSWERS = Need("several answers to an item", lambda target, options: target.repeats is not None, "collect them")
 TRUTH = Need("every item's outcome", lambda target, options: target.truth is not None, "label every item")
 SHRINK = Need("--shrink", lambda target, options: options.shrink, "give --shrink")
@@ -96,6 +101,10 @@ _INDEPENDENT = "it takes items for independent; naive and LACE know clusters"
 _LIKE_THESE = "it is about items like these; leave --target pool out"
 _ONE_STEP: dict[Feature, Support] = {
     Feature.MISSING_TAUS: refused("the tau columns must be complete; fill or remove missing predictions"),
+}
+_RANDOM_LAYERS: dict[Feature, Support] = {
+    **{feature: left_out(_EQUAL) for feature in (Feature.CHANCES, Feature.STRATA, Feature.STAGES)},
+    Feature.CLUSTERS: left_out(_INDEPENDENT),
 }
 _NUMERIC = {Feature.CATEGORICAL: left_out("it measures distances on the profile, so it needs a numeric one")}
 
@@ -146,6 +155,11 @@ METHODS: tuple[Method, ...] = (
         "the mean of the mix of items that deployment will meet", (MIX,), means.lace_deployment,
     ),
     Method(
+        "lace_cascade", "LACE, three layers", "mean", "lace_cascade",
+        "labels, corrected by an expensive rater's scores on more items and by the signals of all",
+        (RATINGS, SIGNALS), means.lace_cascade, _RANDOM_LAYERS,
+    ),
+    Method(
         "lace_profile", "LACE profile", "profile", "lace_profile", "performance along an axis, corrected by signals",
         (AXIS,), profiles.lace,
     ),
@@ -161,6 +175,10 @@ METHODS: tuple[Method, ...] = (
         "lace_profile_shrunk", "LACE profile, shrunk (option)", "profile", "lace_profile",
         "tiny groups moved towards their common mean", (AXIS, SHRINK), profiles.shrunk,
         {Feature.CONTINUOUS: left_out("it needs a profile by groups")},
+    ),
+    Method(
+        "lace_cascade_profile", "LACE profile, three layers", "profile", "lace_cascade", "the same along an axis",
+        (AXIS, RATINGS, SIGNALS), profiles.cascade, _RANDOM_LAYERS,
     ),
     _comparator("plugin_judge", "judge alone", "predictions from the judge's score alone"),
     _comparator("plugin_multi", "predictor alone", "predictions from all signals"),

@@ -9,7 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-DEFAULT_GROUPS = ("naive", "repeated_decoding", "lace", "lace_profile", "lace_deployment", "one_step", "gaps")
+DEFAULT_GROUPS = (
+    "naive",
+    "repeated_decoding",
+    "lace",
+    "lace_profile",
+    "lace_deployment",
+    "lace_cascade",
+    "one_step",
+    "gaps",
+)
 """What is estimated where nobody chose: of it, what the data allow."""
 RULE: Literal["curved"] = "curved"
 """The averaging rule of means and gaps, everywhere: a plan, a gate and a run say the same number."""

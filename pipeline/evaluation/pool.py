@@ -54,6 +54,7 @@ class TargetPool:
         drawn: whether that is known: ``uniform`` (every item the same chance), ``known`` (as ``sampling`` says),
             ``unknown`` (nobody said; taken for uniform, and looked over).
         taus: (M, D) predicted outcomes: draw 0, then the independent draws; or None.
+        ratings: (M, E) scores of an expensive rater, NaN where it was not asked; or None.
         repeats: (M, R) outcomes of several answers to each item, NaN where missing; or None.
         truth: the outcome of every item, where all are known and labels are only what an estimate may see; or None.
     """
@@ -72,6 +73,7 @@ class TargetPool:
     repeats: FloatArray | None = None
     truth: FloatArray | None = None
     drawn: Literal["uniform", "known", "unknown"] = "unknown"
+    ratings: FloatArray | None = None
 
     @property
     def design(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class TargetPool:
             self.name, self.y[rows], self.labeled[rows], self.signals[rows], self.signal_names,
             tuple(Axis(axis.column, axis.kind, axis.values[rows]) for axis in self.profiles), part(self.ids),
             part(self.clusters), part(self.weights), self.sampling.take(rows), part(self.taus), part(self.repeats),
-            part(self.truth), self.drawn,
+            part(self.truth), self.drawn, part(self.ratings),
         )  # fmt: skip
 
 

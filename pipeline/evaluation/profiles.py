@@ -118,6 +118,20 @@ def naive(pool: Pool, target: TargetPool, options: Options) -> Profile:
     return _fit(target, options, lace_profile, "naive_profile", signals=False)
 
 
+def cascade(pool: Pool, target: TargetPool, options: Options) -> Profile:
+    """The profile in three layers: signals everywhere, an expensive rater on some items, labels on fewer."""
+    from pipeline.estimators import lace_cascade
+
+    assert target.ratings is not None
+    placed = place(target, options)
+    rows = placed.rows
+    profile = lace_cascade(
+        placed.z, target.y[rows], target.ratings[rows], target.filled()[0][rows], labeled=target.labeled[rows],
+        locality=placed.locality, standardize=True, target=options.target, level=options.level,
+    )  # fmt: skip
+    return placed.named(profile, "lace_cascade_profile")
+
+
 def shrunk(pool: Pool, target: TargetPool, options: Options) -> Profile:
     """The groups moved towards their common mean, the more the noisier each is.
 

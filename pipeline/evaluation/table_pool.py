@@ -96,6 +96,7 @@ def _whole(table: UserTable, roles: ColumnRoles, notices: list[Notice]) -> Targe
         _numbers(table, roles.taus, "tau column", notices) if roles.taus else None,
         _numbers(table, roles.repeats, "column of repeats", notices) if roles.repeats else None,
         number_column(table, roles.truth, "truth column").values if roles.truth else None,
+        ratings=_numbers(table, roles.rated, "rated column", notices) if roles.rated else None,
     )  # fmt: skip
 
 

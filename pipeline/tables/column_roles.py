@@ -40,6 +40,7 @@ class ColumnRoles:
         labeled: yes/no; gold outside it is never read.
         inclusion: probability in (0, 1] with which each row was drawn for labelling.
         taus: columns of predicted outcomes: draw 0 first, then the independent draws (the one-step estimator).
+        rated: columns of an expensive rater's scores, empty where it was not asked (LACE in three layers).
         repeats: columns of the outcomes of several answers to the item.
         truth: the outcome of every item, where it is known beyond the labels.
         sampling: how labels were drawn, where that is known: ``uniform``.
@@ -74,6 +75,7 @@ class ColumnRoles:
     answer: str | None = None
     grading: str = "exact"
     gold_answer: str | None = None
+    rated: tuple[str, ...] = ()
 
     def columns(self) -> list[str]:
         """Every named column, once."""
@@ -91,7 +93,13 @@ class ColumnRoles:
             self.stage,
             self.stratum,
         )
-        several = (*self.signals, *self.taus, *self.repeats, *(profile.column for profile in self.profiles))
+        several = (
+            *self.signals,
+            *self.taus,
+            *self.rated,
+            *self.repeats,
+            *(profile.column for profile in self.profiles),
+        )
         return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import pipeline
 from pipeline.cli import main
 from pipeline.estimators import lace_mean, naive_mean
 
@@ -192,6 +193,26 @@ def test_deployment_weights_as_a_column_and_as_a_distribution(run: Run, table: P
     assert column["value"] != shares["lace_deployment"]["value"]
     code, _, err = run(*base, "--profile", "topic", "--weights", "maths=1")
     assert (code, "did you mean math" in err) == (2, True)
+
+
+def test_an_expensive_rater_on_some_rows_is_a_third_layer(run: Run, tmp_path: Path) -> None:
+    data = columns()
+    strong = data["full"] + 0.3 * np.random.default_rng(1).standard_normal(400)
+    path = tmp_path / "rated.csv"
+    pl.DataFrame({**data, "strong": [f"{x:.3f}" if row < 250 else "" for row, x in enumerate(strong)]}).write_csv(path)
+    base = ("estimate", path, "--gold", "gold", "--signals", "judge", "--profile", "level:categorical", "--json")
+    with_rater = strict(run(*base, "--rated", "strong")[1])["targets"]["all"]
+    assert with_rater["lace_cascade"]["se"] < 0.9 * with_rater["lace"]["se"]
+    assert with_rater["lace_cascade"]["worth"] > with_rater["lace"]["worth"]
+    assert abs(with_rater["lace_cascade"]["value"] - data["full"].mean()) < 3 * with_rater["lace_cascade"]["se"]
+    assert len(with_rater["lace_cascade_profile"]["value"]) == 4
+    assert "lace_cascade" not in strict(run(*base)[1])["targets"]["all"]
+    python = pipeline.estimate(path, gold="gold", signals="judge", rated="strong")
+    assert python["all"]["lace_cascade"].to_dict() == with_rater["lace_cascade"]
+    code, _, err = run(*base, "--rated", "judge")
+    assert (code, "also gold or a signal" in err) == (2, True)
+    left_out = strict(run(*base, "--rated", "strong", "--cluster", "passage")[1])["left_out"]
+    assert any(entry["method"] == "lace_cascade" and "independent" in entry["reason"] for entry in left_out)
 
 
 def test_labeled_column_hides_gold_even_from_complaints(run: Run, tmp_path: Path) -> None:

@@ -95,3 +95,33 @@ def test_gold_intervals_have_a_width_and_end_where_gold_does(
     for entry in gold:
         assert min(0, *given) <= entry["low"] < entry["high"] <= most, entry
         assert entry["low"] <= entry["value"] <= entry["high"]
+
+
+def test_a_pilot_says_which_design_to_collect_next(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from pipeline.estimators import compare_designs
+
+    path = score_table(tmp_path / "s.csv")
+    words = ("plan", path, "--best-of-n", 3, "--j", 2, "--budget", 1000, "--generation-cost", 2.5)
+
+    def plan(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return int(caught.value.code or 0), out, err
+
+    designs = json.loads(plan(*words, "--json")[1])["designs"]
+    matrices = pl.read_csv(path).sort("prompt", "candidate", "draw")["score"].to_numpy().reshape(30, 5, 4)
+    expected = [
+        {"target": "all", **row.to_dict()} for row in compare_designs(matrices, 3, 2, 1000, generation_cost=2.5)
+    ]
+    assert [row["name"] for row in designs] == [row["name"] for row in expected]
+    assert designs == [pytest.approx(row) for row in expected]
+    assert "fresh winner" in plan(*words)[1]
+    for bad, message in (
+        (("plan", path, "--best-of-n", 3), "needs --budget"),
+        (("plan", path, "--best-of-n", 3, "--budget", -1), "budget must be"),
+        (("plan", path, "--best-of-n", 9, "--budget", 5), "no prompt has more than 5"),
+        (("plan", tmp_path / "absent", "--best-of-n", 3, "--budget", 5), "TABLE of scores"),
+    ):
+        code, _, err = plan(*bad)
+        assert (code, message in err) == (2, True), err

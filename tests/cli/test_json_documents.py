@@ -48,6 +48,7 @@ CASES = [
     ("plan", "small.yaml"),
     ("plan", "a --half-width 0.1"),
     ("plan", f"t.csv {COLUMNS} --profile level --family good=judge@2 --family free=length@1"),
+    ("plan", "scores.csv --best-of-n 2 --budget 500"),
     ("estimate", f"t.csv {COLUMNS} --model model --profile level"),
     ("estimate", "full.csv --gold gold --signals judge --rehearse 3"),
     ("estimate", "scores.csv --best-of-n 2"),

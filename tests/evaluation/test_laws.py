@@ -27,9 +27,20 @@ ITEMS, LABELS = 120, 50
 ROLES = ColumnRoles(
     "y", ("s", "t"), id="id", model="model", profiles=(ProfileRole("level"),), taus=("t0", "t1", "t2"),
     weights="w", repeats=("a0", "a1"), truth="truth",
+    rated=("r",),
 )  # fmt: skip
 EVERYTHING = Options(
-    ("naive", "repeated_decoding", "one_step", "lace", "lace_deployment", "lace_profile", "gaps", "comparators"),
+    (
+        "naive",
+        "repeated_decoding",
+        "one_step",
+        "lace",
+        "lace_deployment",
+        "lace_cascade",
+        "lace_profile",
+        "gaps",
+        "comparators",
+    ),
     shrink=True,
 )
 EXEMPT: dict[str, dict[str, str]] = {
@@ -64,6 +75,7 @@ def frame(models: str = "abc") -> pl.DataFrame:
         }  # fmt: skip
         for k in range(3):
             data[f"t{k}"] = np.clip(0.5 + 0.2 * skill + 0.1 * rng.normal(size=ITEMS), 0, 1)
+        data["r"] = np.where(labeled | (np.arange(ITEMS) % 3 > 0), truth + 0.3 * rng.normal(size=ITEMS), np.nan)
         data |= {"a0": data["y"], "a1": np.where(labeled, rng.integers(0, 2, ITEMS), np.nan)}
         parts.append(pl.DataFrame(data))
     return pl.concat(parts).filter(pl.col("model").is_in(list(models))).with_columns(pl.col(pl.Float64).fill_nan(None))

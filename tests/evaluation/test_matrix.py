@@ -59,6 +59,7 @@ def target(name: str, feature: Feature | None, seed: int) -> TargetPool:
         np.array([f"c{k // 3}" for k in range(ITEMS)]) if feature is Feature.CLUSTERS else None,
         rng.uniform(0.5, 2.0, ITEMS), sampling, taus,
         np.where(labeled[:, None], rng.integers(0, 2, (ITEMS, 3)).astype(float), np.nan), truth,
+        ratings=np.where(labeled | (np.arange(ITEMS) % 2 == 0), truth + rng.normal(size=ITEMS), np.nan)[:, None],
     )  # fmt: skip
 
 

@@ -121,6 +121,27 @@ class LabelsEntry(Shape):
     """One entry per family of signals."""
 
 
+class DesignEntry(Shape):
+    """One way to spend a budget on the value of a best-of-N policy."""
+
+    target: str
+    """Whose candidates."""
+    name: str
+    """cyclic, fixed_split or fresh_winner."""
+    n: int
+    """Candidates to pick from."""
+    j: int
+    """Scores per candidate that select."""
+    s: int
+    """Scores that evaluate each winner."""
+    cost: float
+    """Cost of one unit."""
+    variance: float | None
+    """Variance of one unit's estimate."""
+    cost_variance: float | None
+    """Their product; the squared error at budget B is about this over B."""
+
+
 class PlanDocument(Shape):
     """What a run would do and cost, and how many labels a half-width needs."""
 
@@ -134,6 +155,8 @@ class PlanDocument(Shape):
     """Null for a CONFIG, and for a RUN that is not finished."""
     findings: NotRequired[list[FindingEntry]]
     """What to know of the items before money is spent; not for a TABLE."""
+    designs: NotRequired[list[DesignEntry]]
+    """With `--best-of-n`: what to collect next, best first."""
 
 
 class ComparisonEntry(Shape):
