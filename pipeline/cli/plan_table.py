@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.table_options import column_roles, score_columns, split_names
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.cli.documents.plans import DesignEntry, FamilyWorthEntry, LabelPlanEntry, LabelsEntry, PlanDocument
+    from pipeline.cli.documents.plans import LabelPlanEntry, LabelsEntry, PlanDocument
 
 
 def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json: bool) -> None:
@@ -35,8 +35,8 @@ def plan_table(path: Path, columns: dict[str, Any], width: float | None, as_json
     widths = () if width is None else (width,)
     advice = [advise(inputs, target, widths, families) for target in inputs.targets]
     labels: LabelsEntry = {
-        "plans": [cast("LabelPlanEntry", row) for entry in advice for row in entry.plan_rows()],
-        "worth": [cast("FamilyWorthEntry", row) for entry in advice for row in entry.worth_rows()],
+        "plans": [row for entry in advice for row in entry.plan_rows()],
+        "worth": [row for entry in advice for row in entry.worth_rows()],
     }
     if as_json:
         from pipeline.cli.output import print_json
@@ -67,7 +67,7 @@ def plan_designs(path: Path, given: dict[str, Any], as_json: bool) -> None:
         rows = [{"target": target, **design.to_dict()} for target, designs in targets.items() for design in designs]
         document: PlanDocument = {
             "schema": 1, "command": "plan", "forecast": None, "labels": None,
-            "designs": cast("list[DesignEntry]", rows),
+            "designs": rows,
         }  # fmt: skip
         print_json(document)
         return

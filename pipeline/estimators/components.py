@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import check_matrix, check_vector
 from pipeline.estimators.clusters import cluster_index
+from pipeline.estimators.results import Result
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceComponents:
+class VarianceComponents(Result):
     """Var φ = item + sampling, from R answers to each of N items.
 
     Attributes:
@@ -38,13 +38,6 @@ class VarianceComponents:
     def standard_error(self, *, items: int, repeats: int) -> float:
         """SE of a study with other numbers of items and answers: √((item + sampling/repeats)/items)."""
         return math.sqrt(max(max(self.item, 0.0) + self.sampling / repeats, 0.0) / items)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values; NaN is None."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in asdict(self).items()
-        }
 
 
 def variance_components(phi: ArrayLike) -> VarianceComponents:

@@ -30,6 +30,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
+class Result:
+    """A frozen dataclass that can be written down."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Field names to JSON values; arrays are lists, NaN is None."""
+        return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
 def heavy_share(n: int) -> float:
     """Share of the variance above which one of n labels makes intervals cover less than they say."""
     return float(0.24 * (10.0 / max(n, 1)) ** 0.25)
@@ -49,7 +59,7 @@ def _given(entry: Mapping[str, Any], kind: type) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Result):
     """One estimated number.
 
     Attributes:
@@ -69,10 +79,11 @@ class Estimate:
         interval: form of the interval: "t", "z", "wilson", "agresti-min", "hypergeometric", "none".
         outcome_variance: s² of the labeled outcomes, weighted as the labels are; NaN for one label.
         design_effect: variance of the plain mean with its clusters over the same without; 1 without clusters.
-        naive_value, naive_se: plain mean of the same labels and its standard error under the same design, clusters and
-            target; NaN where it is not defined.
+        naive_value: plain mean of the same labels.
+        naive_se: its standard error under the same design, clusters and target; NaN where it is not defined.
         worth: labels of the plain mean that have the same standard error (``estimators.worth``); None where undefined.
-        worth_low, worth_high: 95 % range of ``worth``; None below 30 labeled items.
+        worth_low: lower end of the 95 % range of ``worth``; None below 30 labeled items.
+        worth_high: upper end of the same.
         verdict: what the signals did: "help", "neutral", "hurt"; "" where there are none to judge.
         binary: whether every labeled outcome is 0 or 1.
         largest_share: of ``se``², what the label that carries most of it carries, in (0, 1]; None where not told.
@@ -117,10 +128,6 @@ class Estimate:
         if self.n_items < 0:
             object.__setattr__(self, "n_items", self.n)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values; NaN is None."""
-        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
-
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Estimate:
         """The estimate that ``to_dict`` wrote, of this version or an older one; NaN where a number is None.
@@ -141,14 +148,15 @@ _ESTIMATE_NUMBERS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
+class Profile(Result):
     """An estimated curve: one value, interval and diagnosis per profile point.
 
     Attributes:
-        at: (G,) or (G, q) points, or (G,) levels (numbers or strings).
+        at: (G,) or (G, q) points; levels may be numbers or strings.
         value: (G,) point estimates, NaN where there is no labeled item in reach.
         se: (G,) standard errors.
-        low, high: (G,) pointwise interval ends.
+        low: (G,) lower ends of the pointwise intervals.
+        high: (G,) their upper ends.
         n_effective: (G,) effective number of labeled items, 1/Σw².
         df: (G,) degrees of freedom of the t interval.
         variance: (G,) estimated variance of ``value`` (se²).
@@ -161,8 +169,10 @@ class Profile:
         diagnostics: curiosities about the fit that no code reads.
         smoothed: whether points borrow their labels from each other (a kernel), or each is its own level's.
         worth: (G,) labels of the plain local mean that have the same standard error, NaN where undefined.
-        n: labeled rows; pool_size: items of the pool (None: not given).
-        interval: (G,) form of each interval; verdict: (G,) what the signals did there, "none" without labels.
+        n: labeled rows.
+        pool_size: items of the pool; None where they were not given.
+        interval: (G,) form of each interval.
+        verdict: (G,) what the signals did there: "help", "neutral", "hurt", "none" without labels.
         reason: (G,) why there is no value, None where there is one.
         localities: kernel of every profile column: "gaussian", "ordinal", "categorical".
         binary: whether every labeled outcome is 0 or 1.
@@ -203,10 +213,6 @@ class Profile:
         for name, blank in (("interval", "t"), ("verdict", ""), ("reason", None)):
             if len(getattr(self, name)) != points:
                 object.__setattr__(self, name, (blank,) * points)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values; arrays are lists, NaN is None."""
-        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Profile:

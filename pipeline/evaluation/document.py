@@ -91,11 +91,16 @@ class PairDecision:
     """The difference a − b of two targets, decided together with all other pairs.
 
     Attributes:
-        a, b: the targets.
-        value, se: the difference and its standard error.
-        low, high: interval that holds together with those of all other pairs.
-        low_single, high_single: interval of this pair alone.
-        p, p_adjusted: two-sided p-value of no difference, alone and after Holm's correction.
+        a: first target.
+        b: second target.
+        value: the difference.
+        se: its standard error.
+        low: lower end of the interval that holds together with those of all other pairs.
+        high: upper end of the same.
+        low_single: lower end of the interval of this pair alone.
+        high_single: upper end of the same.
+        p: two-sided p-value of no difference, this pair alone.
+        p_adjusted: the same after Holm's correction over all pairs.
         level: nominal joint coverage.
         n: items labeled for both.
         margin: the difference below which two targets count as equivalent; None: none was named.

@@ -44,7 +44,8 @@ class GradingError:
         checked: answers of the sample that were checked.
         wrong: those among them whose φ was wrong.
         rate: their share.
-        low, high: Wilson interval of the rate.
+        low: lower end of its Wilson interval.
+        high: upper end of the same.
         level: its nominal coverage.
     """
 

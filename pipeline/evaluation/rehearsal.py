@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline.errors import InputError
 from pipeline.estimators import Estimate, lace_mean
 from pipeline.estimators.floats import FloatArray
+from pipeline.estimators.results import Result
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.options import RULE
 from pipeline.evaluation.pool import Pool, TargetPool
@@ -23,21 +24,22 @@ _PLAIN, _LACE = "naive", "lace"
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class Rehearsed(Result):
     """What one method did over all rehearsals of one target with one budget.
 
     Attributes:
         target: the target.
         labels: n, how many labels were left visible.
         method: ``naive`` (with its finite-pool interval) or ``lace``.
-        reps: B.
+        reps: B, how often.
         pool: M, rows with gold; the truth is their mean.
         bias: mean error.
         rmse: root of the mean squared error.
         coverage: share of intervals that held the truth.
         half_width: mean half-width of the intervals.
         efficiency: MSE of the plain mean over MSE of this method.
-        efficiency_low, efficiency_high: 95 % interval of it over rehearsals (paired, on the log scale).
+        efficiency_low: lower end of its 95 % interval over rehearsals (paired, on the log scale).
+        efficiency_high: upper end of the same.
     """
 
     target: str
@@ -52,10 +54,6 @@ class Rehearsed:
     efficiency: float
     efficiency_low: float
     efficiency_high: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values."""
-        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in asdict(self).items()}
 
 
 def rehearsed_of(estimates: EstimateSet) -> tuple[Rehearsed, ...]:

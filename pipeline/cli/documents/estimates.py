@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias
 
 from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry, ProfileEntry
-from pipeline.cli.documents.shape import Shape
+from pipeline.cli.documents.shape import Shape, shape_of
+from pipeline.estimators import RankSet
+from pipeline.evaluation.document import PairDecision
+from pipeline.evaluation.reading import GradingError, Unread
+from pipeline.evaluation.rehearsal import Rehearsed
 
 __all__ = ["EstimateEntry", "EstimatesDocument", "ProfileEntry"]
+
+
+if TYPE_CHECKING:
+    AuditEntry: TypeAlias = dict[str, Any]
+    PairEntry: TypeAlias = dict[str, Any]
+    RankEntry: TypeAlias = dict[str, Any]
+    RehearsalEntry: TypeAlias = dict[str, Any]
+    UnreadEntry: TypeAlias = dict[str, Any]
+else:
+    AuditEntry = shape_of(GradingError, "AuditEntry", certain=("rate", "low", "high", "level"))
+    PairEntry = shape_of(PairDecision, "PairEntry", certain=("level",))
+    RankEntry = shape_of(RankSet, "RankEntry", certain=("level",))
+    RehearsalEntry = shape_of(Rehearsed, "RehearsalEntry")
+    UnreadEntry = shape_of(Unread, "UnreadEntry", certain=("share",), forms=(list[list[Any]], ""))
 
 
 class WarningEntry(Shape):
@@ -28,58 +46,6 @@ class LeftOutEntry(Shape):
     """Its name."""
     reason: str
     """Why, and what to do instead."""
-
-
-class PairEntry(Shape):
-    """The difference a − b of two targets, decided together with all other pairs."""
-
-    a: str
-    """First target."""
-    b: str
-    """Second target."""
-    value: float | None
-    """Mean difference."""
-    se: float | None
-    """Its standard error."""
-    low: float | None
-    """Lower end of the interval that holds together with those of all other pairs."""
-    high: float | None
-    """Upper end of the same."""
-    low_single: float | None
-    """Lower end of the interval of this pair alone."""
-    high_single: float | None
-    """Upper end of the same."""
-    p: float | None
-    """Two-sided p-value of no difference, this pair alone."""
-    p_adjusted: float | None
-    """The same after Holm's correction over all pairs."""
-    level: float
-    """Nominal coverage."""
-    n: int
-    """Labeled items."""
-    margin: float | None
-    """Equivalence margin; null: none was named."""
-    target: str
-    """What the difference is about: population or pool."""
-    verdict: Literal["a_better", "b_better", "equivalent", "undecided"] | None
-    """What the joint interval decides; null about a pool, where a difference is a fact."""
-
-
-class RankEntry(Shape):
-    """The ranks one target could hold; rank 1 is the best."""
-
-    name: str
-    """The target."""
-    value: float | None
-    """Its estimate."""
-    rank: int
-    """Its rank among the estimates."""
-    best: int
-    """Best rank it could hold."""
-    worst: int
-    """Worst rank it could hold."""
-    level: float
-    """Probability with which the sets of all targets hold together."""
 
 
 class Decisions(Shape):
@@ -114,35 +80,6 @@ class WorthEntry(Shape):
     """Effective labels with all signals."""
     without: float | None
     """Effective labels without this family."""
-
-
-class RehearsalEntry(Shape):
-    """What one method did when known labels were hidden at random."""
-
-    target: str
-    """The target."""
-    labels: int
-    """Labels left visible."""
-    method: str
-    """naive or lace."""
-    reps: int
-    """Repetitions."""
-    pool: int
-    """Rows with gold; their mean is the truth."""
-    bias: float | None
-    """Mean error."""
-    rmse: float | None
-    """Root of the mean squared error."""
-    coverage: float | None
-    """Share of intervals that held the truth."""
-    half_width: float | None
-    """Mean half-width of the intervals."""
-    efficiency: float | None
-    """Mean squared error of the plain mean over that of this method."""
-    efficiency_low: float | None
-    """Lower end of its 95 % interval."""
-    efficiency_high: float | None
-    """Upper end of the same."""
 
 
 class CurvePoint(Shape):
@@ -230,38 +167,6 @@ class CriterionEntry(Shape):
     """Where gaps were estimated."""
     judges: NotRequired[list[JudgeEntry]]
     """Judges held against its ratings."""
-
-
-class UnreadEntry(Shape):
-    """Answers of one target in which none could be read."""
-
-    count: int
-    """How many."""
-    share: float
-    """Of the target's answers."""
-    value_low: float | None
-    """Plain mean over the labeled items, unread answers wrong; null where outcomes are not 0 or 1."""
-    value_high: float | None
-    """The same, had all of them been right."""
-    forms: list[list[Any]]
-    """The commonest forms of their last lines, each with its count."""
-
-
-class AuditEntry(Shape):
-    """How often a person found the grading of a random sample wrong."""
-
-    checked: int
-    """Answers checked."""
-    wrong: int
-    """Graded wrong."""
-    rate: float
-    """Their share."""
-    low: float
-    """Lower end of its Wilson interval."""
-    high: float
-    """Upper end of the same."""
-    level: float
-    """Nominal coverage."""
 
 
 class EstimatesDocument(Shape):

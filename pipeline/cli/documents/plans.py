@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias
 
 from pipeline.cli.documents.care import FindingEntry
 from pipeline.cli.documents.estimates import Decisions, JudgeEntry, LeftOutEntry, PairEntry, WarningEntry
 from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry, ProfileEntry
-from pipeline.cli.documents.shape import Shape
+from pipeline.cli.documents.shape import Shape, shape_of
+from pipeline.estimators import Design
+from pipeline.estimators.labels.family_worth import FamilyWorth
+from pipeline.estimators.labels.planning import LabelPlan
+from pipeline.runs.forecast import StageForecast
 
-
-class StageForecastEntry(Shape):
-    """One stage, role and model of a run."""
-
-    stage: str
-    """What is asked."""
-    role: str
-    """In which role."""
-    model: str
-    """Of which model entry."""
-    calls: int
-    """Planned calls, expected repairs included."""
-    cached: int
-    """Of them answered already."""
-    prompt_tokens: int
-    """Of the calls still to make."""
-    completion_tokens: int
-    """Of the calls still to make."""
-    cost_usd: float | None
-    """Of the calls still to make; null where the price is unknown."""
-    measured: bool
-    """Whether lengths come from replies at hand, not from assumptions."""
+if TYPE_CHECKING:
+    DesignEntry: TypeAlias = dict[str, Any]
+    FamilyWorthEntry: TypeAlias = dict[str, Any]
+    LabelPlanEntry: TypeAlias = dict[str, Any]
+    StageForecastEntry: TypeAlias = dict[str, Any]
+else:
+    StageForecastEntry = shape_of(StageForecast, "StageForecastEntry")
+    LabelPlanEntry = shape_of(
+        LabelPlan, "LabelPlanEntry", target=(str, "The target."), what=(str, "Which number the interval is about."),
+        about=(NotRequired[str], "pool or population."), at=(Any, ""),
+        labels_low=(int | None, "Labels if the pilot's variance lay at the lower end of its 95 % range."),
+        labels_high=(int | None, "The same at the upper end; null where no number reaches the half-width."),
+        note=(str, "What the table shows beside the numbers."),
+    )  # fmt: skip
+    FamilyWorthEntry = shape_of(
+        FamilyWorth, "FamilyWorthEntry", target=(str, "The target."), sentence=(str, "The same in words."),
+    )  # fmt: skip
+    DesignEntry = shape_of(Design, "DesignEntry", certain=("cost",), target=(str, "Whose candidates."))
 
 
 class ForecastEntry(Shape):
@@ -52,64 +52,6 @@ class ForecastEntry(Shape):
     """By stage, role and model."""
 
 
-class LabelPlanEntry(Shape):
-    """Gold labels that a wanted half-width needs."""
-
-    target: str
-    """The target."""
-    what: str
-    """Which number the interval is about."""
-    about: NotRequired[str]
-    """pool or population."""
-    half_width: float | None
-    """Wanted half-width."""
-    labels: int | None
-    """Labels needed; null where no number reaches the half-width."""
-    labels_low: int | None
-    """Labels if the pilot's variance lay at the lower end of its 95 % range; null where unknown."""
-    labels_high: int | None
-    """The same at the upper end; null where no number reaches the half-width, or unknown."""
-    expected_half_width: float | None
-    """What so many labels give, or all of them where it is not reachable."""
-    quantile: float | None
-    """The t quantile at that number of labels."""
-    residual_variance: float | None
-    """What the signals leave of the outcome's variance."""
-    outcome_variance: float | None
-    """Variance of the outcome."""
-    pool: int | None
-    """Items to draw from; null for an endless pool."""
-    at: Any
-    """The profile point that decides; null for a mean."""
-    reason: str | None
-    """Why it is not reachable."""
-    note: str
-    """What the table shows beside the numbers."""
-
-
-class FamilyWorthEntry(Shape):
-    """What a family of signals is worth against what it costs."""
-
-    target: str
-    """The target."""
-    family: str
-    """Its name."""
-    gain: float | None
-    """Effective labels with all signals over those without it."""
-    cost_share: float | None
-    """Its share of the cost; null where unknown."""
-    cost: float | None
-    """What it cost, in ``unit``; null where unknown."""
-    effective: float | None
-    """Effective labels with all signals."""
-    without: float | None
-    """Effective labels without it."""
-    unit: str
-    """What the cost is in: money, tokens, calls; empty where unknown."""
-    sentence: str
-    """The same in words."""
-
-
 class LabelsEntry(Shape):
     """How many labels are needed."""
 
@@ -119,27 +61,6 @@ class LabelsEntry(Shape):
     """One entry per number and half-width."""
     worth: list[FamilyWorthEntry]
     """One entry per family of signals."""
-
-
-class DesignEntry(Shape):
-    """One way to spend a budget on the value of a best-of-N policy."""
-
-    target: str
-    """Whose candidates."""
-    name: str
-    """cyclic, fixed_split or fresh_winner."""
-    n: int
-    """Candidates to pick from."""
-    j: int
-    """Scores per candidate that select."""
-    s: int
-    """Scores that evaluate each winner."""
-    cost: float
-    """Cost of one unit."""
-    variance: float | None
-    """Variance of one unit's estimate."""
-    cost_variance: float | None
-    """Their product; the squared error at budget B is about this over B."""
 
 
 class PlanDocument(Shape):

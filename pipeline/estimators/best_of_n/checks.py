@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.special import fdtrc
 
 from pipeline.estimators.best_of_n.estimators import best_of_n, best_of_n_reuse
 from pipeline.estimators.floats import FloatArray
+from pipeline.estimators.results import Result
 
 _FEW_LEVELS = 5
 _MOSTLY_REPEATED = 0.9
@@ -22,7 +23,7 @@ _FRAGILE_RHO = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreWarning:
+class ScoreWarning(Result):
     """One warning.
 
     Attributes:
@@ -32,10 +33,6 @@ class ScoreWarning:
 
     code: str
     message: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Field names to values."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
 
 def best_of_n_warnings(

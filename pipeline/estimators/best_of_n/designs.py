@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,16 +13,18 @@ from pipeline.estimators.best_of_n.blocks import block_values, cyclic_sums
 from pipeline.estimators.best_of_n.estimators import best_of_n, best_of_n_batch, best_of_n_reuse, score_columns
 from pipeline.estimators.best_of_n.weights import check_integer, check_subset_size, rank_weights
 from pipeline.estimators.floats import FloatArray
+from pipeline.estimators.results import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class Design(Result):
     """One way to spend a unit of budget on one prompt.
 
     Attributes:
         name: "cyclic" (score matrix, cyclic splitting), "fixed_split" (one split of a matrix's scores, the
             rest spent on the winner) or "fresh_winner" (s fresh scores of each winner).
-        n, j: subset size and selection scores of the policy.
+        n: candidates that the policy picks from.
+        j: scores per candidate that select.
         s: scores that evaluate each winner.
         cost: c, cost of one unit.
         variance: V, variance of one unit's estimate over prompts, scores and subsets.
@@ -37,13 +39,9 @@ class Design:
     variance: float
     cost_variance: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to values."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
-
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(Result):
     """Evaluation bias of ``best_of_n`` if scores of a candidate are equicorrelated.
 
     Attributes:
@@ -53,10 +51,6 @@ class Sensitivity:
 
     rho: float
     bias: float
-
-    def to_dict(self) -> dict[str, float]:
-        """Field names to values."""
-        return {"rho": self.rho, "bias": self.bias}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.gaps.simultaneous import PairedDifference, paired_differences
+from pipeline.estimators.results import Result
 
 
 def _pair_signs(values: ArrayLike, name: str) -> NDArray[np.int8]:
@@ -73,7 +73,7 @@ def kendall_tau(values: ArrayLike, reference: ArrayLike) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class RankSet:
+class RankSet(Result):
     """The ranks one model could hold; rank 1 is the best.
 
     Attributes:
@@ -91,10 +91,6 @@ class RankSet:
     best: int
     worst: int
     level: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values."""
-        return asdict(self)
 
 
 def rank_sets_from_intervals(

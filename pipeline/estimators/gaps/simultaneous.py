@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +14,13 @@ from pipeline.estimators.checks import check_matrix, is_binary
 from pipeline.estimators.clusters import cluster_index
 from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.intervals import check_level, t_quantile
+from pipeline.estimators.results import Result
 
 DEFAULT_SEED = 20261
 
 
 @dataclass(frozen=True, slots=True)
-class PairedDifference:
+class PairedDifference(Result):
     """The difference of two models on shared items, value_a − value_b.
 
     Attributes:
@@ -51,13 +51,6 @@ class PairedDifference:
     n: int
     margin: float | None = None
     equivalent: bool | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values; NaN is None."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in asdict(self).items()
-        }
 
 
 def holm(p: ArrayLike) -> FloatArray:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from pipeline.estimators.results import Result
 
 LEAST_GAIN = 1.05
 """Times the labels below which a family of signals is not worth a price."""
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyWorth:
+class FamilyWorth(Result):
     """What one family of signals adds to the others.
 
     Attributes:
@@ -51,10 +52,6 @@ class FamilyWorth:
             return ""
         price = f"${self.cost:.2f}" if self.unit == "money" else f"{self.cost:,.0f} {self.unit}"
         return f"; adds {self.gain:.2f}× for {price}: leave it out next time"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values."""
-        return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in asdict(self).items()}
 
 
 def family_worth(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from pipeline.estimators.floats import FloatArray, IntArray
 from pipeline.estimators.intervals import check_level, normal_quantile, t_quantile
 from pipeline.estimators.labels.family_worth import FamilyWorth as FamilyWorth
 from pipeline.estimators.labels.family_worth import family_worth as family_worth
-from pipeline.estimators.results import Estimate, Profile
+from pipeline.estimators.results import Estimate, Profile, Result
 
 Target = Literal["pool", "population"]
 
@@ -21,7 +21,7 @@ _MIN_LABELS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LabelPlan:
+class LabelPlan(Result):
     """Labels needed for an interval of a wanted half-width.
 
     Attributes:
@@ -47,16 +47,6 @@ class LabelPlan:
     target: str
     at: Any = None
     reason: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Field names to JSON values."""
-        plain = asdict(self)
-        at = plain["at"]
-        plain["at"] = at.item() if isinstance(at, np.generic) else at
-        return {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in plain.items()
-        }
 
 
 def half_width(
