@@ -23,6 +23,7 @@ from pipeline.evaluation.votes import VoteColumns, estimate_votes
 from pipeline.tables.column_roles import GRADED, ColumnRoles, ProfileRole
 from pipeline.tables.shapes.read import read_shaped_table, shaped_columns
 from pipeline.tables.shapes.shape import ShapeOptions, TableShape, table_shape
+from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, frame_table, read_user_table
 
 SCHEMA = 2
@@ -182,9 +183,11 @@ def estimate_table(
 def _pool(table: Any, roles: ColumnRoles, pool_models: bool) -> Pool:
     frame = None
     if isinstance(table, str | Path):
+        roles = roles.with_rounds(inspect_source(Path(table)).columns)
         table = read_user_table(table, roles.columns())
     elif not isinstance(table, UserTable):
         frame = table if isinstance(table, pl.DataFrame) else _polars(table)
+        roles = roles.with_rounds(frame.columns)
         table = table_of(frame, roles.columns())
     mended, notices = guarded(table, roles, frame=frame, pool_models=pool_models)
     pool = table_pool(table, mended)

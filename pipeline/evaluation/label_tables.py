@@ -18,7 +18,7 @@ from pipeline.evaluation.label_draw import draw_labels, pilot_of, realised_draw,
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.table_pool import table_pool
 from pipeline.tables.cells import label_column, number_column
-from pipeline.tables.column_roles import ColumnRoles
+from pipeline.tables.column_roles import INCLUSION, STAGE, STRATUM, ColumnRoles
 from pipeline.tables.imports.imported import write_table
 from pipeline.tables.labels import (
     FilledLabels,
@@ -30,11 +30,6 @@ from pipeline.tables.labels import (
 )
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
-
-STAGE, STRATUM = "label_round", "label_stratum"
-"""The columns of a labeled table that say in which round each label was drawn, and from which stratum."""
-INCLUSION = "inclusion_probability"
-"""The column of a labeled table that says how likely each row was to be labeled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +68,23 @@ def export_table_labels(
         InputError: unreadable table, too few rows or labels, the sheet exists.
     """
     columns = [name for name in (question, answer) if name is not None]
+    roles = roles.with_rounds(inspect_source(path).columns)
     table = read_labels_table(path, roles, columns)
     keys = row_keys(table, roles)
     groups = _groups(table, roles)
     pilots = [_pilot(table, roles, rows) for rows in groups]
     free = [int(np.isnan(pilot.y).sum()) for pilot in pilots]
     share = _shares(free, wanted_labels(labels, sum(free)))
+    items = keys if roles.id is None else label_column(table, roles.id).tolist()
+    stage, strata = _rounds(table, roles)
     parts: list[LabelDesign | None] = []
     for rows, pilot, count in zip(groups, pilots, share, strict=True):
-        ids = [keys[row] for row in rows.tolist()]
-        parts.append(draw_labels(ids, count, [pilot], kind=kind, seed=seed) if count else None)
-    design = _combined(parts, groups, keys, roles, path, kind, seed, _prior(table, roles))
+        ids, about = ([names[row] for row in rows.tolist()] for names in (keys, items))
+        kept = None if strata is None else np.unique(strata[rows], return_inverse=True)[1].astype(np.intp)
+        parts.append(
+            draw_labels(ids, count, [pilot], items=about, kind=kind, strata=kept, seed=seed) if count else None
+        )
+    design = _combined(parts, groups, keys, roles, path, kind, seed, _prior(table, roles), stage)
     place = {key: row for row, key in enumerate(keys)}
     texts = {name: label_column(table, name) for name in columns}
     rows_out = [
@@ -147,7 +148,7 @@ def _pilot(table: UserTable, roles: ColumnRoles, rows: NDArray[np.intp]) -> Pilo
     part = table.subset(pl.Series(np.isin(np.arange(table.frame.height), rows)))
     if part.frame[roles.gold].is_null().all():
         return Pilot(np.full(len(rows), np.nan), np.zeros((len(rows), 1)))
-    single = replace(roles, model=None, profiles=(), taus=(), weights=None, cluster=None, id=None)
+    single = replace(roles, model=None, profiles=(), taus=(), weights=None, cluster=None, id=None, stage=None)
     return pilot_of(table_pool(part, single).targets[0])
 
 
@@ -160,6 +161,7 @@ def _combined(
     kind: Literal["uniform", "stratified"],
     seed: int,
     prior: tuple[float, ...],
+    stage: tuple[int, ...],
 ) -> LabelDesign:
     """One design for all models: the strata of each are numbered on."""
     strata = np.zeros(len(keys), dtype=int)
@@ -173,7 +175,7 @@ def _combined(
         before += list(part.before) if part is not None else []
     return LabelDesign(
         kind, seed, path.name, "score", tuple(keys), tuple(int(h) for h in strata), tuple(before), tuple(drawn),
-        tuple(allocation), roles.to_dict(), prior,
+        tuple(allocation), roles.to_dict(), prior, stage,
     )  # fmt: skip
 
 
@@ -189,11 +191,21 @@ def _prior(table: UserTable, roles: ColumnRoles) -> tuple[float, ...]:
     return tuple(chances.tolist())
 
 
+def _rounds(table: UserTable, roles: ColumnRoles) -> tuple[tuple[int, ...], NDArray[np.intp] | None]:
+    """(round of each row's label, stratum of each row) of the draws before; nothing where there was one round."""
+    if roles.stage is None or roles.stratum is None:
+        return (), None
+    stage = np.nan_to_num(number_column(table, roles.stage, "stage column").values).astype(int)
+    strata = np.unique(label_column(table, roles.stratum), return_inverse=True)[1].astype(np.intp)
+    return tuple(stage.tolist()), strata
+
+
 def _drawn(
     frame: pl.DataFrame, table: UserTable, design: LabelDesign, labeled: Sequence[str], roles: ColumnRoles
 ) -> tuple[pl.DataFrame, ColumnRoles]:
     """The table with how its labels were drawn: chances for any tool, rounds and strata for ours."""
-    groups = [np.arange(frame.height)] if design.prior else _groups(table, roles)
+    whole = bool(design.prior) and not design.rounds
+    groups = [np.arange(frame.height)] if whole else _groups(table, roles)
     chances = np.empty(frame.height)
     stage, strata = np.zeros(frame.height, dtype=np.intp), np.zeros(frame.height, dtype=np.intp)
     rounds = True
@@ -208,7 +220,7 @@ def _drawn(
     if not rounds:
         return frame, replace(roles, inclusion=INCLUSION)
     frame = frame.with_columns(pl.Series(STAGE, stage), pl.Series(STRATUM, strata))
-    return frame, replace(roles, stage=STAGE, stratum=STRATUM)
+    return frame, replace(roles, inclusion=INCLUSION, stage=STAGE, stratum=STRATUM)
 
 
 def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> LabeledTable:
@@ -249,8 +261,9 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         frame = frame.with_columns(pl.Series(roles.labeled, marks, dtype=pl.String))
     estimated = roles
     if design.unequal:
-        frame, estimated = _drawn(frame, table, design, labeled, roles)
-        roles = replace(roles, inclusion=INCLUSION)
+        plain = replace(roles, stage=None, stratum=None)
+        frame, estimated = _drawn(frame, table, design, labeled, plain)
+        roles = replace(plain, inclusion=INCLUSION)
     inputs = table_pool(UserTable(table.source, frame, table.rows, table.notes), estimated)
     if out is not None:
         write_table(frame, out)

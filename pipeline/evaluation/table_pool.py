@@ -22,6 +22,7 @@ from pipeline.evaluation.uneven_signals import without_uneven
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
+from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
 MAX_ORDINAL_LEVELS = 12
@@ -34,6 +35,7 @@ def read_pool(path: str | Path, roles: ColumnRoles) -> Pool:
     Raises:
         DataError: the file or a column cannot be used; one line that names rows or columns.
     """
+    roles = roles.with_rounds(inspect_source(path).columns)
     return table_pool(read_user_table(path, roles.columns()), roles)
 
 

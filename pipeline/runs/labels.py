@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from pipeline.benchmark.code_permission import require_permission
@@ -99,10 +100,12 @@ def export_run_labels(
     items = read_table(directory.tables, "items").sort("item_id")
     pilots = [pilot_of(target) for target in run_pool(config, RunTables(directory.tables)).targets]
     ids = items["item_id"].to_list()
-    before = stored_labels(directory.path).inclusion
+    before = stored_labels(directory.path)
+    rounds, strata = zip(*(before.rounds[item] for item in ids), strict=True) if before.rounds else ((), ())
     design = draw_labels(
         ids, labels, pilots, kind=kind, seed=seed, source=directory.path.name, gold="answer",
-        prior=[before[item] for item in ids] if before else (),
+        strata=np.unique(strata, return_inverse=True)[1].astype(np.intp) if rounds else None,
+        prior=[before.inclusion[item] for item in ids] if before.inclusion else (), rounds=rounds,
     )  # fmt: skip
     answers = _answers(directory, config)
     by_id = {row["item_id"]: row for row in items.iter_rows(named=True)}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from pipeline.benchmark.code_permission import require_permission
 
-__all__ = ["GRADED", "ColumnRoles", "ProfileKind", "ProfileRole"]
+__all__ = ["GRADED", "INCLUSION", "STAGE", "STRATUM", "ColumnRoles", "ProfileKind", "ProfileRole"]
 
 ProfileKind = Literal["continuous", "ordinal", "categorical"]
 
@@ -21,6 +21,10 @@ class ProfileRole:
     kind: ProfileKind | None = None
 
 
+STAGE, STRATUM = "label_round", "label_stratum"
+"""The columns of a labeled table that say in which round each label was drawn, and from which stratum."""
+INCLUSION = "inclusion_probability"
+"""The column of a labeled table that says how likely each row was to be labeled."""
 GRADED = "graded"
 """Name of the outcomes that are graded from answers."""
 
@@ -101,6 +105,16 @@ class ColumnRoles:
             *(profile.column for profile in self.profiles),
         )
         return list(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+    def with_rounds(self, columns: Collection[str]) -> ColumnRoles:
+        """The roles with the rounds of the labels, where a table that ``labels import --out`` wrote says them.
+
+        Chances say how labels weigh and rounds how they vary: a table read again by its chances alone had another
+        interval than the one that was printed when it was written.
+        """
+        if self.inclusion != INCLUSION or self.stage is not None or not {STAGE, STRATUM} <= set(columns):
+            return self
+        return replace(self, stage=STAGE, stratum=STRATUM)
 
     def to_dict(self) -> dict[str, Any]:
         """What is named, as JSON values; ``from_dict`` reads it again."""

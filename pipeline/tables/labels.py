@@ -49,6 +49,7 @@ class LabelDesign:
         drawn: items in the sheet.
         allocation: labels to draw per stratum.
         roles: the columns of a table; empty for a run.
+        rounds: (M,) round in which each item was labeled before, 0 where it was not; empty where there was one round.
         prior: (M,) chance that each item had to be labeled before, where those chances differed; else empty.
     """
 
@@ -63,6 +64,7 @@ class LabelDesign:
     allocation: tuple[int, ...]
     roles: Mapping[str, Any] = field(default_factory=dict)
     prior: tuple[float, ...] = ()
+    rounds: tuple[int, ...] = ()
 
     @property
     def unequal(self) -> bool:

@@ -12,13 +12,15 @@ import polars as pl
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.estimators import lace_mean
+from pipeline.estimators import Sampling, lace_mean
 from pipeline.estimators.labels.strata import Pilot, control_variate_fit, residual_strata
 from pipeline.evaluation.evaluate import evaluate
-from pipeline.evaluation.label_draw import draw_labels
-from pipeline.evaluation.label_tables import INCLUSION, export_table_labels, import_table_labels
+from pipeline.evaluation.label_draw import draw_labels, realised_draw
+from pipeline.evaluation.label_tables import export_table_labels, import_table_labels
 from pipeline.evaluation.options import Options
-from pipeline.tables.column_roles import ColumnRoles
+from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.table_pool import read_pool
+from pipeline.tables.column_roles import INCLUSION, ColumnRoles
 from pipeline.tables.labels import realised_inclusion
 
 
@@ -243,3 +245,86 @@ def test_two_rounds_are_two_rounds_and_not_one(table: Path, tmp_path: Path) -> N
     a = p1 / (p1 + p2)
     naive = evaluate(import_table_labels(table, sheet).inputs, Options(("naive",)))["all"]["naive"]
     assert naive.value == pytest.approx(a * alone + (1 - a) * together, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "stratified"])
+def test_models_of_one_table_share_their_labeled_items(tmp_path: Path, kind: Any) -> None:
+    """Permanent random numbers: separate draws would share a fifth of a fifth, and a gap would have no pairs."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"id": f"q{k}", "model": model, "y": 1.0 * (k % 3 > 0) if k < 20 else None, "s": float(k % 3)}
+        for model in ("a", "b", "c")
+        for k in rng.permutation(100).tolist()
+    ]
+    path = tmp_path / "t.csv"
+    pl.DataFrame(rows, schema_overrides={"y": pl.Float64}).write_csv(path)
+    roles = ColumnRoles(gold="y", signals=("s",), model="model", id="id")
+    design = export_table_labels(path, roles, tmp_path / "sheet.csv", 60, kind=kind, seed=3)
+    drawn = [{key.split()[0] for key in design.drawn if key.endswith(f"[{model}]")} for model in "abc"]
+    assert [len(items) for items in drawn] == [20, 20, 20]
+    assert drawn[0] == drawn[1] == drawn[2]
+    more = export_table_labels(path, roles, tmp_path / "more.csv", 90, kind="uniform", seed=3)
+    if kind == "uniform":
+        assert set(design.drawn) <= set(more.drawn), "a larger sheet of the same seed holds the smaller one"
+
+
+def _next_round(source: Path, out: Path, kind: Any, count: int, seed: int, truth: Path) -> ColumnRoles:
+    first = "inclusion_probability" not in pl.read_csv(source, n_rows=1).columns
+    roles = ColumnRoles("y", ("s",), id="id", inclusion=None if first else INCLUSION)
+    sheet = out.with_suffix(".sheet.csv")
+    export_table_labels(source, roles, sheet, count, kind=kind, seed=seed)
+    fill_from_truth(sheet, truth)
+    import_table_labels(source, sheet, out)
+    return ColumnRoles("y", ("s",), id="id", inclusion=INCLUSION)
+
+
+@pytest.mark.parametrize("last", ["stratified", "uniform"])
+def test_any_number_of_rounds_is_a_value_that_the_written_table_carries(table: Path, tmp_path: Path, last: Any) -> None:
+    second, third, fourth = (tmp_path / f"{name}.csv" for name in ("second", "third", "fourth"))
+    _next_round(table, second, "stratified", 30, 1, table)
+    _next_round(second, third, "stratified", 30, 2, table)
+    roles = _next_round(third, fourth, last, 20, 3, table)
+    (target,) = read_pool(fourth, roles).targets
+    assert [int(entry.drawn.sum()) for entry in target.sampling.rounds] == [40, 30, 30, 20]
+    # What was printed at the import is what the table says when it is read again.
+    again = export_table_labels(third, roles, tmp_path / "again.csv", 20, kind=last, seed=3)
+    fill_from_truth(tmp_path / "again.csv", table)
+    printed = evaluate(import_table_labels(third, tmp_path / "again.csv").inputs, Options(("naive", "lace")))["all"]
+    reread = evaluate(read_pool(fourth, roles), Options(("naive", "lace")))["all"]
+    for name in ("naive", "lace"):
+        assert (reread[name].value, reread[name].se) == (printed[name].value, printed[name].se)
+    assert len(again.drawn) == 20
+
+
+def test_three_rounds_are_unbiased_and_their_intervals_cover() -> None:
+    """A pilot, a stratified round, and a third in the same strata: staged weights, over 300 draws."""
+    rng = np.random.default_rng(8)
+    truth, signals = skewed(rng, 500)
+    ids = [str(k) for k in range(len(truth))]
+    errors, covered = [], []
+    for rep in range(300):
+        pilot = pilot_of(truth, signals, rng.choice(len(truth), 60, replace=False))
+        second = draw_labels(ids, 60, [pilot], kind="stratified", seed=rep)
+        draw = realised_draw(second, [*second.before, *second.drawn])
+        assert draw.stage is not None
+        assert draw.strata is not None
+        rows = np.array([int(item) for item in (*second.before, *second.drawn)])
+        third = draw_labels(
+            ids, 60, [pilot_of(truth, signals, rows)], kind="stratified", seed=rep, strata=draw.strata,
+            rounds=draw.stage.tolist(),
+        )  # fmt: skip
+        labeled = [*third.before, *third.drawn]
+        last = realised_draw(third, labeled)
+        assert last.stage is not None
+        assert last.strata is not None
+        y = np.full(len(truth), np.nan)
+        rows = np.array([int(item) for item in labeled])
+        y[rows] = truth[rows]
+        design = Sampling.staged(last.stage, last.strata)
+        target = TargetPool("all", y, np.isfinite(y), signals, ("s",), sampling=design, drawn="known")
+        estimate = evaluate(Pool((target,)), Options(("naive",), target="pool"))["all"]["naive"]
+        errors.append(estimate.value - truth.mean())
+        covered.append(estimate.low <= truth.mean() <= estimate.high)
+    bias, error = np.mean(errors), np.std(errors) / np.sqrt(len(errors))
+    assert abs(bias) < 3.5 * error
+    assert np.mean(covered) > 0.95 - 3.5 * np.sqrt(0.95 * 0.05 / 300)

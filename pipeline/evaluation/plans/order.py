@@ -14,6 +14,7 @@ from pipeline.estimators import Sampling
 from pipeline.estimators.labels.planning import neyman_allocation
 from pipeline.estimators.labels.strata import Pilot, residual_strata
 from pipeline.estimators.sampling import Round
+from pipeline.evaluation.label_draw import permanent_number
 from pipeline.evaluation.plans.ledger import Ledger, Sheet
 
 LEAST_PILOT, STRATA, LEAST_GAIN = 30, 5, 1.06
@@ -21,12 +22,8 @@ LEAST_PILOT, STRATA, LEAST_GAIN = 30, 5, 1.06
 
 
 def order_of(ids: Iterable[str], seed: int) -> list[str]:
-    """The items by their permanent random numbers: the same whatever else is in the pool, and for all models."""
-
-    def number(item: str) -> bytes:
-        return hashlib.sha256(f"{seed}\x1f{item}".encode("utf-8", "backslashreplace")).digest()
-
-    return sorted(ids, key=number)
+    """The items by their permanent random numbers."""
+    return sorted(ids, key=permanent_number(seed))
 
 
 def items_digest(ids: Iterable[str]) -> str:

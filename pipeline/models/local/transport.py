@@ -44,7 +44,9 @@ class ServedTransport:
 
     async def send(self, spec: ModelSpec, request: Request, *, timeout_s: float) -> RawReply:
         """One attempt; see :class:`pipeline.models.transport.Transport`."""
-        return await self._inner.send(await self._at_its_server(spec), request, timeout_s=timeout_s)
+        reply = await self._inner.send(await self._at_its_server(spec), request, timeout_s=timeout_s)
+        # The weights are known by their hash; what the server calls them is no news.
+        return replace(reply, served_model=spec.model.removeprefix("openai/")) if spec.is_served else reply
 
     async def embed(
         self, spec: ModelSpec, texts: Sequence[str], params: Mapping[str, Any], *, timeout_s: float
