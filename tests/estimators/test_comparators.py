@@ -105,11 +105,12 @@ def test_matern_features_reproduce_the_kernel() -> None:
 def test_ppci_weights_solve_the_regularised_equation() -> None:
     """(Σ + λI) w = k(z, ·) on the other fold, by a dense solve of the Gram system with the same penalty."""
     from pipeline.estimators.comparators.conditional import ppci
-    from pipeline.estimators.comparators.profile import build_comparison
+    from pipeline.estimators.comparators.profile import SplitOptions, build_comparison
 
     data = draw(5)
-    arguments = {key: entry for key, entry in data.items() if key not in ("z", "y", "signals")}
-    problem = build_comparison(data["z"], data["y"], data["signals"], **arguments)
+    own = {key: data[key] for key in SplitOptions.__dataclass_fields__ if key in data}
+    arguments = {key: entry for key, entry in data.items() if key not in ("z", "y", "signals", *own)}
+    problem = build_comparison(data["z"], data["y"], data["signals"], SplitOptions(**own), **arguments)
     estimate = ppci(problem)
     weights = problem.pool.conditional_weights[1.0]
     z, at = data["z"] / data["z"].std(), data["at"] / data["z"].std()

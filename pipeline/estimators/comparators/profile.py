@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,24 +96,32 @@ def comparator_value(method: str, problem: Comparison, *, strata: int = 5, tikho
     return np.where(problem.weights.any(axis=1), value, np.nan)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitOptions:
+    """What the predictors and folds of a split are made with; fields as the arguments of ``comparator_profile``."""
+
+    primary: int = 0
+    raw_judge: ArrayLike | None = None
+    ridge: float = 0.3
+    C: float = 1.0
+    fold_of: ArrayLike | None = None
+    pool_fold_of: ArrayLike | None = None
+    rng: np.random.Generator | int | None = None
+
+
 def build_comparison(
     z: ArrayLike,
     y: ArrayLike,
     signals: ArrayLike,
+    options: SplitOptions,
     *,
     labeled: ArrayLike | None = None,
-    primary: int = 0,
-    raw_judge: ArrayLike | None = None,
     at: ArrayLike | None = None,
     locality: Locality | Sequence[Locality] | None = None,
-    ridge: float = 0.3,
-    C: float = 1.0,
-    fold_of: ArrayLike | None = None,
-    pool_fold_of: ArrayLike | None = None,
-    rng: np.random.Generator | int | None = None,
     inclusion_probabilities: ArrayLike | None = None,
 ) -> Comparison:
     """Check the arrays and make the split that every method works on; arguments as in ``comparator_profile``."""
+    primary, ridge, fold_of, pool_fold_of = options.primary, options.ridge, options.fold_of, options.pool_fold_of
     outcome, mask = check_outcome(y, labeled)
     size = len(outcome)
     covariates = check_signals(signals, size)
@@ -124,12 +132,12 @@ def build_comparison(
         raise ValueError(f"primary must be a signal column from 0 to {covariates.shape[1] - 1}, got {primary}")
     if not (np.isfinite(ridge) and ridge >= 0.0):
         raise ValueError(f"ridge must be finite and at least 0, got {ridge!r}")
-    if raw_judge is None:
+    if options.raw_judge is None:
         judge = covariates[:, primary] if covariates.shape[1] else np.zeros(size)
     else:
-        judge = check_signals(raw_judge, size, "raw_judge")[:, 0]
+        judge = check_signals(options.raw_judge, size, "raw_judge")[:, 0]
     rows = np.flatnonzero(mask)
-    generator = np.random.default_rng(0 if rng is None else rng)
+    generator = np.random.default_rng(0 if options.rng is None else options.rng)
     everyone = np.ones(size, dtype=np.bool_)
     pool = ComparisonPool(
         axis=axis,
@@ -147,7 +155,7 @@ def build_comparison(
     inclusion = check_probabilities(inclusion_probabilities, size)
     if inclusion is not None and not mask[inclusion == 1.0].all():
         raise ValueError("items with inclusion probability 1 are not labeled; give the share that was labeled")
-    return Comparison(pool, rows, outcome[rows], folds, float(ridge), C, inclusion)
+    return Comparison(pool, rows, outcome[rows], folds, float(ridge), options.C, inclusion)
 
 
 def comparator_profile(
@@ -241,19 +249,10 @@ def comparator_profile(
     if method in ("lace", "lace_oracle"):
         options: dict[str, Any] = {"coefficients": coefficients, "coefficient_locality": coefficient_locality}
         return replace(lace_profile(z, y, used, ridge=ridge, **options, **common, **interval_options), method=method)
-    problem = build_comparison(
-        z,
-        y,
-        used,
-        primary=primary,
-        raw_judge=raw_judge,
-        ridge=ridge,
-        C=C,
-        fold_of=fold_of,
-        pool_fold_of=pool_fold_of,
-        rng=rng,
-        **common,
+    split = SplitOptions(
+        primary=primary, raw_judge=raw_judge, ridge=ridge, C=C, fold_of=fold_of, pool_fold_of=pool_fold_of, rng=rng
     )
+    problem = build_comparison(z, y, used, split, **common)
     if method in _PREDICTIVE and np.any((problem.y < 0.0) | (problem.y > 1.0)):
         raise ValueError(f"{method} fits logistic predictors, which need outcomes in [0, 1]")
     control = _as_control_variate(method, problem)
