@@ -20,11 +20,6 @@ from pydantic import (
 from pipeline.config_values import check_address, check_header, check_model, check_params
 from pipeline.credentials import check_variable
 
-__all__ = [
-    "BenchmarkConfig", "FieldMap", "FilterConfig", "ModelConfig", "PositiveFloat", "PositiveInt", "PriceConfig",
-    "ProfileConfig", "RateConfig", "Section", "ServiceConfig",
-]  # fmt: skip
-
 PresetName = Literal[
     "embedded", "gsm8k", "math500", "aime2025", "gpqa-diamond", "mmlu", "scienceqa", "winogrande",
     "hellaswag", "truthfulqa", "arc-challenge", "custom",
@@ -163,12 +158,12 @@ class BenchmarkConfig(Section):
     @field_validator("grading")
     @classmethod
     def _known_grading(cls, value: str | None) -> str | None:
-        known = ("exact", "choice", "numeric", "math", "squared_error", "rating")
-        if value is None or value in known:
+        metrics = ("exact", "choice", "numeric", "math", "squared_error", "rating")
+        if value is None or value in metrics:
             return value
         if value.startswith("python:") and value.count(":") == 2:
             return value
-        raise ValueError(f"must be one of {', '.join(known)} or 'python:module:function', got {value!r}")
+        raise ValueError(f"must be one of {', '.join(metrics)} or 'python:module:function', got {value!r}")
 
     @model_validator(mode="before")
     @classmethod

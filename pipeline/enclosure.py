@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pipeline.errors import DataError
 
-__all__ = ["MAX_DOCUMENT_BYTES", "refuse_ways_out"]
-
 MAX_DOCUMENT_BYTES = 1 << 28
 """The largest document (JSON, YAML, Markdown) that is read whole, in bytes."""
 _MOST_ENTRIES = 1_000_000

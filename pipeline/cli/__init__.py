@@ -155,8 +155,8 @@ def _run(argv: list[str] | None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt) as error:
-        said = error if isinstance(error, KeyboardInterrupt) else error.__cause__
-        return _fail(str(said or "") or "interrupted", 130)
+        cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        return _fail(str(cause or "") or "interrupted", 130)
     except StoppedEarly as error:
         _fail(str(error), 3)
         if error.resume_command:

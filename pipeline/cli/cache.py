@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     )
     from pipeline.models.cache import ReplyCache
 
-__all__ = ["command"]
-
 cache_dir_option = click.option(
     "--cache-dir", type=click.Path(path_type=Path), help="The cache (default: AUXEVAL_CACHE_DIR, else .auxeval/cache)."
 )
@@ -47,29 +45,29 @@ def _open(cache_dir: Path | None, *, must_exist: bool = True) -> ReplyCache:
 def stats(cache_dir: Path | None, as_json: bool) -> None:
     """How many replies, of which models, how large, what they cost."""
     with _open(cache_dir) as cache:
-        found = cache.stats()
+        held = cache.stats()
         place = str(cache.directory)
     if as_json:
         document: CacheStatsDocument = {
             "schema": 1,
             "command": "cache stats",
             "cache": place,
-            "entries": found.entries,
-            "bytes_on_disk": found.bytes_on_disk,
-            "damaged": found.damaged,
-            "by_model": found.by_model,
-            "cost_usd": found.cost_usd,
-            "oldest": found.oldest,
-            "newest": found.newest,
+            "entries": held.entries,
+            "bytes_on_disk": held.bytes_on_disk,
+            "damaged": held.damaged,
+            "by_model": held.by_model,
+            "cost_usd": held.cost_usd,
+            "oldest": held.oldest,
+            "newest": held.newest,
         }
         print_json(document)
         return
     click.echo(f"cache    {place}")
-    click.echo(f"replies  {found.entries} ({found.bytes_on_disk / 2**20:.1f} MiB on disk, {found.damaged} set aside)")
-    if found.entries:
-        click.echo(f"cost     ${found.cost_usd:.4f} (replies whose price was known)")
-        click.echo(f"from     {found.oldest} to {found.newest}")
-        rows = [[model, str(count)] for model, count in sorted(found.by_model.items(), key=lambda row: -row[1])]
+    click.echo(f"replies  {held.entries} ({held.bytes_on_disk / 2**20:.1f} MiB on disk, {held.damaged} set aside)")
+    if held.entries:
+        click.echo(f"cost     ${held.cost_usd:.4f} (replies whose price was known)")
+        click.echo(f"from     {held.oldest} to {held.newest}")
+        rows = [[model, str(count)] for model, count in sorted(held.by_model.items(), key=lambda row: -row[1])]
         print_table("", ["model", "replies"], rows, numeric=(1,))
 
 

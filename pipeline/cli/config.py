@@ -12,8 +12,6 @@ from pipeline.cli.output import allow_code_option, json_option, print_facts, pri
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import ConfigCheckDocument
 
-__all__ = ["command"]
-
 
 @click.group()
 def command() -> None:
@@ -40,7 +38,7 @@ def check(file: Path, as_json: bool) -> None:
             "config": config.canonical(),
             "items": len(benchmark.items),
             "skipped": dict(benchmark.skipped),
-            "findings": [{"code": found.code, "message": found.message} for found in findings],
+            "findings": [{"code": finding.code, "message": finding.message} for finding in findings],
         }
         print_json(document)
         return
@@ -48,7 +46,7 @@ def check(file: Path, as_json: bool) -> None:
     print_facts(
         [
             ("  benchmark", f"{benchmark.name}: {len(benchmark.items)} items"),
-            *(("  !" if found.warns else "", found.message) for found in findings),
+            *(("  !" if finding.warns else "", finding.message) for finding in findings),
             ("  models", ", ".join(f"{name} ({entry.model})" for name, entry in config.model_entries.items())),
             ("  estimates", ", ".join(config.estimate)),
         ]

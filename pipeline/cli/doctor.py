@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pipeline.cli.documents.care import DoctorDocument
     from pipeline.runs.setup import Prepared
 
-__all__ = ["command"]
-
 _ENOUGH_BYTES = 2**30
 
 
@@ -135,14 +133,14 @@ def _prices(prepared: Prepared) -> list[_Finding]:
 
     findings = []
     for name, spec in prepared.specs.items():
-        known = find_price(spec)
+        listed = find_price(spec)
         needed = prepared.config.budget.usd is not None
-        if known is None:
+        if listed is None:
             detail = "unknown; add price: {input_per_million: …, output_per_million: …} to count money"
             findings.append(_Finding(f"price {name}", not needed, detail))
         else:
-            price = known.price
-            origin = known.source if known.guess is None else f"{known.source}, a guess: {known.guess}"
+            price = listed.price
+            origin = listed.source if listed.guess is None else f"{listed.source}, a guess: {listed.guess}"
             tiers = "".join(f"; above {start:,} tokens ${p.input:g}, ${p.output:g}" for start, p in price.above.items())
             detail = f"${price.input:g} in, ${price.output:g} out per million tokens ({origin}){tiers}"
             findings.append(_Finding(f"price {name}", True, detail))

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pipeline.runs.forecast import Forecast
     from pipeline.runs.setup import Prepared
 
-__all__ = ["command"]
-
 _CONFIGS = (".yaml", ".yml")
 _TABLES = (".csv", ".jsonl", ".parquet", ".gz")
 
@@ -75,13 +73,13 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
             "command": "plan",
             "forecast": cast("ForecastEntry", forecast.to_dict()),
             "labels": labels,
-            "findings": [{"code": found.code, "message": found.message} for found in findings],
+            "findings": [{"code": finding.code, "message": finding.message} for finding in findings],
         }
         print_json(document)
         return
     _print_forecast(forecast)
-    for found in findings:
-        print_text(f"! {found.message}" if found.warns else found.message)
+    for finding in findings:
+        print_text(f"! {finding.message}" if finding.warns else finding.message)
     if labels is not None:
         from pipeline.cli.plan_table import print_label_plan
 

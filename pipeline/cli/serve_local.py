@@ -12,8 +12,6 @@ import click
 if TYPE_CHECKING:
     from pipeline.models.local.server import LocalServer
 
-__all__ = ["command"]
-
 
 @click.command("serve-local")
 @click.argument("name", default="smollm2-135m")

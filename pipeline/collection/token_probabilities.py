@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pipeline.benchmark.extraction import strip_confidence
 from pipeline.models.types import Token
 
-__all__ = ["answer_logprobs", "expected_number", "probability_true"]
-
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
 _SPAN = tuple[int, int]

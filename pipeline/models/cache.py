@@ -23,16 +23,6 @@ from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_f
 if TYPE_CHECKING:
     from diskcache import Cache
 
-__all__ = [
-    "DEFAULT_CACHE_DIR",
-    "CacheStats",
-    "CacheWriteError",
-    "ReplyCache",
-    "Sql",
-    "VerifyReport",
-    "default_cache_dir",
-]
-
 DEFAULT_CACHE_DIR = Path(".auxeval") / "cache"
 _NOTE = "note:"
 _PAGE = 500
@@ -206,11 +196,11 @@ class ReplyCache:
         key = _NOTE + name
         try:
             value = self._store.get(key)
-            found = None if value is None else decode(key, value)
+            reply = None if value is None else decode(key, value)
         except DamagedEntry as error:
             self._set_aside(key, str(error))
             return None
-        return found if isinstance(found, dict) else None
+        return reply if isinstance(reply, dict) else None
 
     def set_note(self, name: str, document: dict[str, Any]) -> None:
         """Keep a small document, replacing the one before."""
@@ -388,13 +378,13 @@ def _refuse_foreign_settings(database: Path) -> None:
         return
     from diskcache.core import DEFAULT_SETTINGS, METADATA
 
-    known = {*DEFAULT_SETTINGS, *METADATA}
+    ours = {*DEFAULT_SETTINGS, *METADATA}
     try:
         with contextlib.closing(sqlite3.connect(database, timeout=60.0)) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             rows = connection.execute("SELECT key FROM Settings").fetchall() if "Settings" in tables else []
     except sqlite3.DatabaseError as error:
         raise _damaged(database, f"cannot be read as a database ({error})") from None
-    foreign = [str(key) for (key,) in rows if key not in known]
+    foreign = [str(key) for (key,) in rows if key not in ours]
     if foreign:
         raise DataError(f"{database}: holds a setting that this program never writes: {foreign[0]!r:.60}")

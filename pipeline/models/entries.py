@@ -12,8 +12,6 @@ from typing import Any
 from pipeline.models.identity import canonical_json, earlier_keys, request_key
 from pipeline.models.types import Reply, Request, Token, Usage
 
-__all__ = ["ENTRY_SCHEMA", "DamagedEntry", "Entry", "decode", "encode", "entry_from_json", "entry_to_json"]
-
 ENTRY_SCHEMA = 1
 _MAGIC = b"AX1"
 _DIGEST = 16

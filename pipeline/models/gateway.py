@@ -114,7 +114,7 @@ class Gateway:
         self.misses: list[Miss] = []
         self.served = ServedModels({name: spec.model for name, spec in specs.items()})
 
-    def _live_model(self, spec: ModelSpec, known: Mapping[str, Any] | None) -> LiveModel:
+    def _live_model(self, spec: ModelSpec, negotiated: Mapping[str, Any] | None) -> LiveModel:
         note = f"negotiated {canonical_json([spec.model, spec.endpoint, list(spec.drop_params)])}"
 
         def changed(learnt: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ class Gateway:
 
         return LiveModel(
             spec,
-            Negotiation(spec, self._cache.note(note) if known is None else known, changed),
+            Negotiation(spec, self._cache.note(note) if negotiated is None else negotiated, changed),
             self._budget,
             self._ledger,
             self._journal,

@@ -21,8 +21,6 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import RawEmbeddings, RawReply
 from pipeline.models.types import Request
 
-__all__ = ["LiteLLMTransport", "import_litellm"]
-
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the import fetches a price list over the network
     "LITELLM_OFFLINE_MODE": "true",

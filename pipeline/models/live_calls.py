@@ -29,8 +29,6 @@ from pipeline.models.stopping import RunStopped
 from pipeline.models.transport import RawReply, Transport, TransportError, without_secrets
 from pipeline.models.types import Price, Request, Shown
 
-__all__ = ["Clock", "LiveModel", "Sent", "service_of"]
-
 _LOG = logging.getLogger(__name__)
 _LONG_PAUSE_S = 900.0
 _SHORTEST_POLL_S, _LONGEST_POLL_S = 0.05, 0.5
@@ -99,14 +97,14 @@ class LiveModel:
     @cached_property
     def known_price(self) -> KnownPrice | None:
         """Price and origin; looked up when first needed."""
-        known = find_price(self.spec)
-        if known is not None and known.guess is not None:
+        price = find_price(self.spec)
+        if price is not None and price.guess is not None:
             _LOG.warning(
                 "models.%s: the price of %s is a guess: %s; state it as price: {input_per_million: …,"
                 " output_per_million: …}",
-                self.spec.name, self.spec.model, known.guess,
+                self.spec.name, self.spec.model, price.guess,
             )  # fmt: skip
-        return known
+        return price
 
     @property
     def price(self) -> Price | None:
@@ -332,10 +330,10 @@ class LiveModel:
 
     def describe(self) -> dict[str, Any]:
         """Price and what was negotiated, for the manifest."""
-        known = self.known_price
-        price = None if known is None else {**_stated(known.price), "source": known.source}
-        if price is not None and known is not None and known.guess is not None:
-            price["guess"] = known.guess
+        own_price = self.known_price
+        price = None if own_price is None else {**_stated(own_price.price), "source": own_price.source}
+        if price is not None and own_price is not None and own_price.guess is not None:
+            price["guess"] = own_price.guess
         return {"price": price, "negotiated": self.negotiation.to_dict()}
 
 

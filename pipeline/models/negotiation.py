@@ -11,8 +11,6 @@ from pipeline.models.spec import ModelSpec
 from pipeline.models.transport import TransportError
 from pipeline.models.types import Reply, ReplySchema
 
-__all__ = ["LADDER", "Negotiation", "Rung"]
-
 Rung = Literal["json_schema", "json_object", "prompt"]
 _UNCLEAR_AT_MOST = 3
 """Replies that say nothing of a format before it is taken for granted: calls wait in line until it is certain."""
@@ -34,28 +32,28 @@ class Negotiation:
     """
 
     def __init__(
-        self, spec: ModelSpec, known: Mapping[str, Any] | None, changed: Callable[[dict[str, Any]], None]
+        self, spec: ModelSpec, learnt: Mapping[str, Any] | None, changed: Callable[[dict[str, Any]], None]
     ) -> None:
-        known = known or {}
-        rung = known.get("response_format")
+        learnt = learnt or {}
+        rung = learnt.get("response_format")
         self._droppable = (*spec.drop_params, *_EXTRAS)
         self.rung: Rung = rung if rung in LADDER else "json_schema"
-        self.dropped: tuple[str, ...] = tuple(name for name in known.get("dropped", ()) if name in self._droppable)
+        self.dropped: tuple[str, ...] = tuple(name for name in learnt.get("dropped", ()) if name in self._droppable)
         self._unclear = 0
         self.gate = asyncio.Lock()
         self._spec = spec
         self._changed = changed
         self._format_certain = rung in LADDER
-        self._params_certain = "dropped" in known
+        self._params_certain = "dropped" in learnt
 
     def to_dict(self) -> dict[str, Any]:
         """What is known: ``response_format`` (a rung, absent until certain) and ``dropped`` parameters."""
-        known: dict[str, Any] = {}
+        learnt: dict[str, Any] = {}
         if self._format_certain:
-            known["response_format"] = self.rung
+            learnt["response_format"] = self.rung
         if self._params_certain and (self.dropped or self._spec.drop_params):
-            known["dropped"] = list(self.dropped)
-        return known
+            learnt["dropped"] = list(self.dropped)
+        return learnt
 
     def params(self, overrides: Mapping[str, Any] | None, schema: ReplySchema | None) -> dict[str, Any]:
         """The parameters of a call: the entry's, overridden, without those refused, with the response format."""

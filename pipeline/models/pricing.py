@@ -18,17 +18,6 @@ from pipeline.models.embeddings import is_embedding
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import Price, Request, Shown, Usage
 
-__all__ = [
-    "ASSUMED_MAX_TOKENS",
-    "KnownPrice",
-    "asked_service",
-    "find_price",
-    "reply_cost",
-    "require_prices",
-    "unbounded_replies",
-    "worst_case",
-]
-
 ASSUMED_MAX_TOKENS = 4096
 """Completion tokens reserved where a request names no maximum."""
 
@@ -171,7 +160,7 @@ def asked_service(params: Mapping[str, Any]) -> str | None:
     return tier if isinstance(tier, str) else None
 
 
-def worst_case(price: Price | None, request: Request, shown: Shown | None = None) -> tuple[Cost, int]:
+def worst_case(price: Price | None, request: Request, counted: Shown | None = None) -> tuple[Cost, int]:
     """The most that one attempt can cost, and the bound of its prompt tokens.
 
     A token per byte of prompt, and every completion token it may write; where the model's replies have shown more
@@ -186,9 +175,9 @@ def worst_case(price: Price | None, request: Request, shown: Shown | None = None
     cap = int(min(stated, _MOST_TOKENS)) if isinstance(stated, int | float) else ASSUMED_MAX_TOKENS
     if is_embedding(request):
         cap = 0
-    elif shown is not None:
-        cap = max(cap, shown.completion)
-    prompt = size + (0 if shown is None else shown.excess)
+    elif counted is not None:
+        cap = max(cap, counted.completion)
+    prompt = size + (0 if counted is None else counted.excess)
     usd = None if price is None else _dearest(price, prompt, cap, asked_service(request.params))
     return Cost(prompt + cap, usd), size
 

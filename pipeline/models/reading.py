@@ -11,8 +11,6 @@ from pipeline.models.transport import NO_FINISH_REASON, RawReply
 from pipeline.models.types import Price, Reply, ReplyOutcome, Usage
 from pipeline.turn import read_turn
 
-__all__ = ["classify_outcome", "now_utc", "read_reply", "to_reply"]
-
 
 def classify_outcome(text: str, finish_reason: str, *, reasoning: str | None = None) -> ReplyOutcome:
     """What a reply is worth: its text as sent, thought and all, and the server's word for its end.

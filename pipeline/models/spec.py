@@ -9,8 +9,6 @@ from typing import Any, Literal
 from pipeline.models.identity import public_endpoint
 from pipeline.models.types import Price
 
-__all__ = ["ModelSpec", "TransportName"]
-
 TransportName = Literal["litellm", "direct", "simulated"]
 
 

@@ -10,16 +10,6 @@ from pipeline.models.redaction import redact_reply
 from pipeline.models.spec import ModelSpec
 from pipeline.models.types import FailureKind, Request, Token, Usage
 
-__all__ = [
-    "NO_FINISH_REASON",
-    "EmbeddingTransport",
-    "RawEmbeddings",
-    "RawReply",
-    "Transport",
-    "TransportError",
-    "without_secrets",
-]
-
 NO_FINISH_REASON = "unknown"
 """Stands in a stored reply for a server that gave no word for its end."""
 

@@ -6,24 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = [
-    "Answered",
-    "Asker",
-    "CallLabel",
-    "CallRecord",
-    "Failed",
-    "FailureKind",
-    "Message",
-    "Outcome",
-    "Price",
-    "Reply",
-    "ReplySchema",
-    "Request",
-    "Shown",
-    "Token",
-    "Usage",
-]
-
 Message = Mapping[str, str]
 """``{"role": "system" | "user" | "assistant", "content": text}``."""
 

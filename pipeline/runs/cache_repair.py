@@ -24,8 +24,6 @@ from pipeline.models.leases import living_holders
 from pipeline.models.ledger import SALVAGED, Ledger
 from pipeline.models.merging import merge_encoded
 
-__all__ = ["Repair", "repair_cache"]
-
 _FILES = ("cache.db", "cache.db-wal", "cache.db-shm")
 _ENTRY = re.compile(rb"AX1[\s\S]{16}\x78\x01")
 _HEAD = 19

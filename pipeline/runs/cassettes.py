@@ -19,8 +19,6 @@ from pipeline.runs.directory import RunDirectory, is_run_id, write_atomically
 from pipeline.runs.setup import prepare
 from pipeline.tables.compressed import compression_of, refuse_bomb
 
-__all__ = ["RecordedRun", "export_run", "import_replies", "open_cassette"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
@@ -52,7 +50,7 @@ def export_run(directory: RunDirectory, cassette: Path, *, cache_dir: Path | Non
     prepared = prepare(config, directory, need_keys=False)
     manifest = directory.manifest()
     saved = directory.path / "prompts"
-    facts = {
+    head = {
         "run_id": directory.path.name,
         "config": config.canonical(),
         "prompts": {
@@ -76,7 +74,7 @@ def export_run(directory: RunDirectory, cassette: Path, *, cache_dir: Path | Non
     keys = sorted({line["key"] for line in read_calls(directory.calls_file) if line["state"] != "failed"})
     failures = recorded_failures(directory.calls_file)
     with ReplyCache(cache_dir or default_cache_dir()) as cache:
-        return write_cassette(cassette, facts, _entries(cache, keys), (failures[key] for key in sorted(failures)))
+        return write_cassette(cassette, head, _entries(cache, keys), (failures[key] for key in sorted(failures)))
 
 
 def _audit(directory: RunDirectory) -> str | None:
@@ -128,22 +126,22 @@ def open_cassette(cassette: Path, folder: Path) -> RecordedRun:
     cache_dir = folder / "cache"
     with ReplyCache(cache_dir) as cache:
         report = import_replies(cassette, cache)
-    facts = report.head.facts
+    head = report.head.facts
     directory = RunDirectory(folder / "run")
     directory.path.mkdir()
     try:
-        config = dict(facts["config"])
-        if facts.get("benchmark_file") is None and (config.get("benchmark") or {}).get("path") is not None:
+        config = dict(head["config"])
+        if head.get("benchmark_file") is None and (config.get("benchmark") or {}).get("path") is not None:
             raise ValueError("benchmark.path names a file outside the cassette")
-        _unpack_benchmark(facts.get("benchmark_file"), config, directory.path)
-        _unpack_prompts(facts["prompts"], config, directory.path / "prompts")
+        _unpack_benchmark(head.get("benchmark_file"), config, directory.path)
+        _unpack_prompts(head["prompts"], config, directory.path / "prompts")
         write_atomically(directory.config_file, json.dumps(config))
-        manifest = {"schema": 1, "benchmark": facts["benchmark"], "negotiated": facts.get("negotiated") or {}}
-        manifest["prompts"] = facts.get("prompt_sha256") or {}
+        manifest = {"schema": 1, "benchmark": head["benchmark"], "negotiated": head.get("negotiated") or {}}
+        manifest["prompts"] = head.get("prompt_sha256") or {}
         write_atomically(directory.manifest_file, json.dumps(manifest))
-        if facts.get("audit"):
-            write_atomically(directory.path / AUDIT_FILE, str(facts["audit"]))
-        run_id = str(facts["run_id"])
+        if head.get("audit"):
+            write_atomically(directory.path / AUDIT_FILE, str(head["audit"]))
+        run_id = str(head["run_id"])
         if not is_run_id(run_id):
             raise ValueError("run_id is no name of a run")
     except (KeyError, TypeError, ValueError) as error:

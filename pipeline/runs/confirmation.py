@@ -12,8 +12,6 @@ from pipeline.runs.directory import RunDirectory
 from pipeline.runs.forecast import forecast_run
 from pipeline.runs.setup import Prepared
 
-__all__ = ["confirm_cost", "confirm_paid_again"]
-
 _DAMAGED = 0.01
 """Share of a run's replies up to which they are asked again unasked: an entry was damaged, not the cache."""
 

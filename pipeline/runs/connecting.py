@@ -16,8 +16,6 @@ from pipeline.errors import ConfigError, InputError
 from pipeline.models.providers import check_credentials, with_credentials, without_credentials
 from pipeline.models.spec import ModelSpec
 
-__all__ = ["check_workers", "connected"]
-
 _NAMED = 3
 
 
@@ -58,14 +56,14 @@ def check_workers(client: Any, specs: Mapping[str, ModelSpec]) -> None:
     if not client.nthreads():
         raise InputError("the Dask scheduler has no worker; start some with dask worker ADDRESS")
     ours = version("auxeval")
-    found = client.run(version, "auxeval", on_error="return")
-    without = [address for address, answer in found.items() if isinstance(answer, BaseException)]
+    versions = client.run(version, "auxeval", on_error="return")
+    without = [address for address, answer in versions.items() if isinstance(answer, BaseException)]
     if without:
         raise InputError(
             f"auxeval is not installed for the Dask workers {_named(without)}; install auxeval {ours} with its dask"
             " extra in the environment that dask worker is started in"
         )
-    others = {address: answer for address, answer in found.items() if answer != ours}
+    others = {address: answer for address, answer in versions.items() if answer != ours}
     if others:
         raise InputError(
             f"the Dask workers {_named(list(others))} have auxeval {', '.join(sorted(set(others.values())))} and this"
@@ -93,8 +91,8 @@ def _missing_key(specs: dict[str, ModelSpec]) -> str | None:
 
 
 def _named(addresses: list[str]) -> str:
-    shown = ", ".join(sorted(addresses)[:_NAMED])
-    return shown if len(addresses) <= _NAMED else f"{shown} and {len(addresses) - _NAMED} more"
+    listed = ", ".join(sorted(addresses)[:_NAMED])
+    return listed if len(addresses) <= _NAMED else f"{listed} and {len(addresses) - _NAMED} more"
 
 
 @contextmanager

@@ -12,8 +12,6 @@ from pipeline.runs.interface import ConfigLike, RunResult, in_any_loop, result_o
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.worker_transport import WorkerTransport
 
-__all__ = ["run_distributed"]
-
 
 def run_distributed(
     config: ConfigLike = None,

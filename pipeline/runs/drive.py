@@ -37,8 +37,6 @@ from pipeline.runs.setup import Prepared, save_prompts
 from pipeline.tables.schemas import OWN, PROBABILITIES, RATINGS, TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
 
-__all__ = ["collect", "replay_collection"]
-
 _LOG = logging.getLogger(__name__)
 _ASKED_FOR_PAYER = 500
 
@@ -59,7 +57,7 @@ async def collect(
         StoppedEarly: the run stopped before its end; everything paid for is stored.
     """
     manifest = Manifest(directory)
-    known, prior = manifest.values.get("negotiated"), manifest.values.get("prior_spend") or {}
+    negotiated, prior = manifest.values.get("negotiated"), manifest.values.get("prior_spend") or {}
     with _disk_full_can_be_resumed(directory), ReplyCache(cache_dir or default_cache_dir()) as cache:
         if not (directory.path / "prompts" / "repair.md").exists():
             save_prompts(prepared.prompts, directory.path / "prompts")
@@ -72,7 +70,7 @@ async def collect(
             cache,
             quiet=quiet,
             transports=transports,
-            known=known,
+            negotiated=negotiated,
             prior=prior,
             forgive=forgive_unknown,
         )
@@ -86,7 +84,7 @@ async def _collect(
     *,
     quiet: bool,
     transports: Mapping[str, Transport] | None,
-    known: Mapping[str, Mapping[str, Any]] | None,
+    negotiated: Mapping[str, Mapping[str, Any]] | None,
     prior: Mapping[str, float],
     forgive: bool,
 ) -> None:
@@ -107,7 +105,7 @@ async def _collect(
             record=log.append,
             ledger=ledger,
             transports=_transports(prepared, transports),
-            negotiated=known or None,
+            negotiated=negotiated or None,
             on_negotiated=lambda name, learnt: _negotiated(manifest, name, learnt),
         )
         try:
@@ -271,7 +269,7 @@ def _negotiated(manifest: Manifest, name: str, learnt: dict[str, Any]) -> None:
 
 
 def _prices(gateway: Gateway) -> dict[str, Any]:
-    return {name: facts.get("price") for name, facts in gateway.describe().items()}
+    return {name: entry.get("price") for name, entry in gateway.describe().items()}
 
 
 def _record_spend(manifest: Manifest, log: CallLog, spent: Spent, gateway: Gateway) -> None:

@@ -17,8 +17,6 @@ from pipeline.tables.embedding import Embedder, FetchedEmbedder, StaticEmbedder,
 from pipeline.tables.schemas import TableSchema
 from pipeline.tables.store import read_table, write_frame
 
-__all__ = ["EMBEDDED_CHARS", "EMBEDDINGS", "embedder_of", "embeds_only", "fetch_embeddings", "wanted_embedding"]
-
 EMBEDDED_CHARS = 20_000
 """Of longer texts only the beginning is embedded: embedding models take a few thousand tokens."""
 EMBEDDINGS = TableSchema("embeddings", ("digest",), {"digest": pl.String(), "vector": pl.List(pl.Float32())})
@@ -49,7 +47,7 @@ async def fetch_embeddings(model: str, concurrency: int, texts: Iterable[str], a
     Raises:
         RunStopped: no further call may be made, or a text could not be embedded; what was asked stays cached.
     """
-    found: dict[str, list[float]] = {}
+    vectors: dict[str, list[float]] = {}
     failures: list[str] = []
     waiting = iter(sorted(set(texts)))
 
@@ -63,14 +61,14 @@ async def fetch_embeddings(model: str, concurrency: int, texts: Iterable[str], a
                 params=EMBEDDING_PARAMS,
             )
             if isinstance(outcome, Answered):
-                found[digest] = read_vector(outcome.reply.text)
+                vectors[digest] = read_vector(outcome.reply.text)
             else:
                 failures.append(outcome.message)
 
     await asyncio.gather(*(work() for _ in range(max(1, concurrency))))
     if failures:
         raise RunStopped(f"{len(failures)} texts could not be embedded by {model}: {failures[0]}", "failure_limit")
-    frame = pl.DataFrame({"digest": list(found), "vector": list(found.values())}, schema=dict(EMBEDDINGS.columns))
+    frame = pl.DataFrame({"digest": list(vectors), "vector": list(vectors.values())}, schema=dict(EMBEDDINGS.columns))
     write_frame(tables, EMBEDDINGS, frame)
 
 

@@ -23,8 +23,6 @@ from pipeline.tables.schemas import signals_table
 from pipeline.tables.signals import assemble_signals
 from pipeline.tables.store import write_frame
 
-__all__ = ["assemble_run", "finish_run", "make_report"]
-
 
 def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> EstimateSet:
     """Assemble the signals, estimate, write estimates.json and the report; the manifest says done.
@@ -105,8 +103,8 @@ def _worth(table: Exported) -> list[dict[str, Any]]:
     entries = []
     for target in pool.targets:
         free = free_worth(pool, target)
-        found = [*([free] if free else []), *families_worth(pool, target)]
-        entries += [{**entry.to_dict(), "target": target.name} for entry in found]
+        worth = [*([free] if free else []), *families_worth(pool, target)]
+        entries += [{**entry.to_dict(), "target": target.name} for entry in worth]
     return [{name: entry[name] for name in kept} for entry in entries]
 
 

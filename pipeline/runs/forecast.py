@@ -75,8 +75,8 @@ class Forecast:
     def cost_usd(self) -> float | None:
         """USD of the calls still to make; None where any price is unknown."""
         costs = [stage.cost_usd for stage in self.stages]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        priced = [cost for cost in costs if cost is not None]
+        return sum(priced) if len(priced) == len(costs) else None
 
     def to_dict(self) -> dict[str, Any]:
         """As ``auxeval plan --json`` prints it."""
@@ -111,9 +111,9 @@ async def forecast_async(prepared: Prepared, cache_dir: Path | None = None) -> F
     """
     seen = await _walk(prepared, cache_dir or default_cache_dir())
     lengths = {
-        (stage, model): found.completion / (found.calls + found.repairs)
-        for (stage, _, model), found in seen.items()
-        if found.calls
+        (stage, model): seen_stage.completion / (seen_stage.calls + seen_stage.repairs)
+        for (stage, _, model), seen_stage in seen.items()
+        if seen_stage.calls
     }
     planned = plan_calls(prepared.config, prepared.benchmark, prepared.prompts, reply_tokens=lengths)
     stages = tuple(_stage(entry, seen.get((entry.stage, entry.role, entry.model)), prepared) for entry in planned)
@@ -133,16 +133,16 @@ async def calls_at_hand(prepared: Prepared, cache_dir: Path) -> dict[tuple[str, 
     return counts
 
 
-def _stage(entry: PlannedCalls, found: _Seen | None, prepared: Prepared) -> StageForecast:
+def _stage(entry: PlannedCalls, seen: _Seen | None, prepared: Prepared) -> StageForecast:
     calls, cached = entry.calls, 0
-    measured = found is not None and found.calls > 0
-    if found is not None and measured:
-        cached = min(found.calls, entry.calls)
-        share = 1 + found.repairs / found.calls
-        replies = found.calls + found.repairs
+    measured = seen is not None and seen.calls > 0
+    if seen is not None and measured:
+        cached = min(seen.calls, entry.calls)
+        share = 1 + seen.repairs / seen.calls
+        replies = seen.calls + seen.repairs
         calls = round(entry.calls * share)
-        prompt, completion = found.prompt / replies, found.completion / replies
-        cheap = found.cached_prompt / replies
+        prompt, completion = seen.prompt / replies, seen.completion / replies
+        cheap = seen.cached_prompt / replies
         fresh = (entry.calls - cached) * share
         cached = round(cached * share)
     else:
@@ -166,14 +166,14 @@ async def _walk(prepared: Prepared, cache_dir: Path) -> Mapping[_Key, _Seen]:
     def record(call: CallRecord) -> None:
         if call.state != "cached":
             return
-        found = seen.setdefault((call.label.stage, call.label.role, call.model), _Seen())
+        entry = seen.setdefault((call.label.stage, call.label.role, call.model), _Seen())
         if (call.label.part or "").endswith("repair"):
-            found.repairs += 1
+            entry.repairs += 1
         else:
-            found.calls += 1
-        found.prompt += call.usage.prompt
-        found.completion += call.usage.completion
-        found.cached_prompt += call.usage.cached
+            entry.calls += 1
+        entry.prompt += call.usage.prompt
+        entry.completion += call.usage.completion
+        entry.cached_prompt += call.usage.cached
 
     patient = prepared.config.design.model_copy(update={"form_limit": 1.0})
     lenient = prepared.config.model_copy(update={"stage_failure_limit": 1.0, "design": patient})

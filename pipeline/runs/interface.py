@@ -24,20 +24,6 @@ from pipeline.runs.manifest import restore_manifest
 from pipeline.runs.own_runs import edited_source, record_run
 from pipeline.runs.setup import Prepared, check_ready, prepare, resolve_config, with_settings
 
-__all__ = [
-    "ConfigLike",
-    "RunResult",
-    "in_any_loop",
-    "load_env_file",
-    "load_run",
-    "replay",
-    "result_of",
-    "resume",
-    "run",
-    "run_async",
-    "started",
-]
-
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 ConfigLike = RunConfig | Mapping[str, Any] | str | Path | None

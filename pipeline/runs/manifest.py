@@ -14,8 +14,6 @@ from pipeline.config import RunConfig
 from pipeline.runs.call_log import read_calls
 from pipeline.runs.directory import LostManifest, RunDirectory, write_atomically
 
-__all__ = ["Manifest", "State", "now", "restore_manifest"]
-
 _LOG = logging.getLogger(__name__)
 
 State = Literal["running", "stopped", "done"]
@@ -28,13 +26,13 @@ def now() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def restore_manifest(directory: RunDirectory, *, damaged: bool = False) -> None:
@@ -75,7 +73,7 @@ class Manifest:
         self._directory = directory
         self.values: dict[str, Any] = directory.manifest()
 
-    def start(self, config: RunConfig, facts: Mapping[str, Any]) -> None:
+    def start(self, config: RunConfig, settings: Mapping[str, Any]) -> None:
         """Say what runs; the time of the first start is kept when a run is carried on."""
         self.values = {
             "schema": 1,
@@ -90,7 +88,7 @@ class Manifest:
             "platform": f"{platform.system()} {platform.machine()}",
             "config_sha256": config.digest(),
             "seed": config.seed,
-            **facts,
+            **settings,
             "negotiated": self.values.get("negotiated") or {},
             "served": self.values.get("served") or {},
             "calls": self.values.get("calls") or {},

@@ -16,8 +16,6 @@ from pipeline.runs.directory import RunDirectory
 from pipeline.runs.frames import RunTables
 from pipeline.runs.own_runs import own_config
 
-__all__ = ["null_shares", "quality_warnings", "rows_left_out", "served_models", "simulated_truth"]
-
 NULL_SHARE = 0.05
 """Share of null replies of one role above which a warning stands at the top of the report."""
 MISSING_SHARE = 0.02

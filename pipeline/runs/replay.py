@@ -21,8 +21,6 @@ from pipeline.runs.interface import RunResult, result_of
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.setup import prepare, save_prompts
 
-__all__ = ["replay_async"]
-
 
 async def replay_async(
     source: str | Path,

@@ -23,17 +23,6 @@ from pipeline.models.types import Price
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.own_runs import config_of_file, own_config
 
-__all__ = [
-    "Prepared",
-    "check_ready",
-    "default_config",
-    "prepare",
-    "resolve_config",
-    "run_prompts",
-    "save_prompts",
-    "with_settings",
-]
-
 
 def default_config() -> RunConfig:
     """The embedded default: simulated models on the embedded benchmark."""
@@ -333,8 +322,8 @@ def save_prompts(prompts: PromptSet, folder: Path) -> None:
     """Keep the prompts of a run beside it, as they were: ``<stage>/<k>/<name>.md`` and ``repair.md``."""
     files = {
         f"{stage}/{k}/{prompt.name}.md": prompt
-        for stage, found in prompts.stages.items()
-        for k, prompt in enumerate(found)
+        for stage, templates in prompts.stages.items()
+        for k, prompt in enumerate(templates)
     }
     for relative, prompt in {**files, "repair.md": prompts.repair}.items():
         path = folder / relative

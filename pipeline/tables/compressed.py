@@ -12,8 +12,6 @@ from typing import IO, Literal
 
 from pipeline.errors import DataError
 
-__all__ = ["Compression", "compression_of", "decompress_zstd", "open_bytes", "refuse_bomb", "refuse_wide_parquet"]
-
 _LEAST_BOMB_BYTES, _MOST_SHRUNK, _PART_BYTES = 1 << 30, 200, 1 << 20
 _LEAST_WIDE_ROWS, _MOST_ROWS_A_BYTE = 10_000_000, 64
 _GZIP_SHRINKS_AT_MOST = 1_032

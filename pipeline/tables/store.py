@@ -15,8 +15,6 @@ from pipeline.errors import DataError
 from pipeline.tables.compressed import refuse_wide_parquet
 from pipeline.tables.schemas import REASONS, TABLES, TableSchema
 
-__all__ = ["RowSpool", "read_table", "scan_table", "write_frame", "write_rows"]
-
 _VERSION_METADATA = {"auxeval.schema": "1"}
 _NEWEST = {"signals": 2}
 """The signals table says what its columns are; all others are of schema 1."""

@@ -9,8 +9,6 @@ import threading
 import time
 from typing import Any
 
-__all__ = ["main"]
-
 _PARENT_POLL_S = 1.0
 
 

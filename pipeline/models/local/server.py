@@ -18,8 +18,6 @@ from typing import IO
 from pipeline.errors import ConfigError
 from pipeline.models.local.weights import LocalModel
 
-__all__ = ["SLOTS", "LocalServer", "check_can_serve", "check_port"]
-
 SLOTS = 1
 """Requests a server of ours answers at once: on few cores more are no faster, and one gives the same bytes again."""
 

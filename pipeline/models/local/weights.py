@@ -16,8 +16,6 @@ from pathlib import Path
 from pipeline.errors import ConfigError
 from pipeline.models.cache import default_cache_dir
 
-__all__ = ["CATALOGUE", "LocalModel", "fetch_weights", "keep_weights", "local_model", "weights_file"]
-
 _LOG = logging.getLogger(__name__)
 _BLOCK = 2**20
 _MAGIC = b"GGUF"
