@@ -76,17 +76,21 @@ class PreparedSignals:
         count, rows = self.ranks.shape[1], len(self)
         chunks = [slice(start, start + _CHUNK) for start in range(0, rows, _CHUNK)]
         # Mid-ranks' spread is below (M² − 1)/12 where values are tied: the cuts are quartiles of the ranks' own range.
-        order = np.sort(self.ranks, axis=0)
-        cuts = order[[math.ceil(rows * part / 4.0) - 1 for part in (1, 2, 3)]] + 1e-9
-        square, fourth, bins = np.zeros((2, 2, 1, count)), np.zeros((2, count)), np.zeros((4, count))
+        quarters = [math.ceil(rows * part / 4.0) - 1 for part in (1, 2, 3)]
+        cuts = np.partition(self.ranks.T, quarters, axis=1)[:, quarters].T + 1e-9
+        square, fourth = np.zeros((2, 2, 1, count)), np.zeros((2, count))
+        above = np.zeros((5, count))
+        above[0] = rows
         for chunk in chunks:
-            squares = np.stack(self.scales(chunk)) ** 2
-            square[0] += squares.sum(axis=1, keepdims=True)
-            square[1] += (squares**2).sum(axis=1, keepdims=True)
-            cubes = squares[1] * self.ranks[chunk]
-            fourth += np.stack([cubes.sum(axis=0), (cubes**2).sum(axis=0)])
-            code = (self.ranks[chunk] >= cuts[:, None, :]).sum(axis=0)
-            bins += (code == np.arange(4)[:, None, None]).sum(axis=1)
+            values = (np.ascontiguousarray(self.signals[chunk].T) - self.centre[:, None]) / self.scale[:, None]
+            ranks = np.ascontiguousarray(self.ranks[chunk].T)
+            for source, column in enumerate((values, ranks)):
+                squares = column * column
+                square[:, source, 0] += np.stack([squares.sum(axis=1), np.vecdot(squares, squares)])
+            squares *= ranks
+            fourth += np.stack([squares.sum(axis=1), np.vecdot(squares, squares)])
+            above[1:4] += [(ranks >= cut[:, None]).sum(axis=1) for cut in cuts]
+        bins = above[:-1] - above[1:]
         scale_of_squares, scale_of_cubes = _spread(square / rows), _spread(fourth / rows)
         return Curves(square[0] / rows, scale_of_squares, fourth[0] / rows, scale_of_cubes, cuts, bins / rows)
 
