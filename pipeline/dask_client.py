@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import InputError
+from pipeline.foreign_json import read_json
 
 _CONNECT_S = "10s"
 
@@ -57,7 +57,7 @@ def import_distributed() -> Any:
 def _from_scheduler_file(path: Path) -> str:
     if not path.is_file():
         raise ValueError("no such file")
-    values = json.loads(path.read_bytes())
+    values = read_json(path.read_bytes())
     return str(values.get("address")) if isinstance(values, dict) else ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.benchmark.items import BenchmarkSettings, GivenResponse, Item
 from pipeline.benchmark.presets import BadRow, Skip
+from pipeline.foreign_json import read_json
 
 ALL_RESPONSES = "responses"
 """The target of a file whose rows name no model."""
@@ -93,8 +94,8 @@ def written_out(value: Any) -> str:
         if not head.startswith("[{"):
             return head
         try:
-            value = json.loads(head)
-        except (ValueError, RecursionError):
+            value = read_json(head)
+        except ValueError:
             return head
     if value is None:
         return ""

@@ -15,6 +15,7 @@ from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, Profile
 from pipeline.benchmark.presets import MAX_CHOICES, PRESETS, BadRow, Parts, Preset, Skip
 from pipeline.benchmark.readers import Row, read_file, read_hub
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 
 T = TypeVar("T")
 MAX_QUESTION_CHARS = 1_000_000
@@ -309,7 +310,7 @@ def _choices(value: Any) -> tuple[str, ...] | None:
 def _split_choices(text: str) -> list[Any]:
     if text.lstrip().startswith("["):
         try:
-            value = json.loads(text)
+            value = read_json(text)
         except json.JSONDecodeError:
             raise BadRow("has choices that look like a JSON list but are not one") from None
         if isinstance(value, list):

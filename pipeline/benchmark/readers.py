@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 
 _CSV_FIELD_LIMIT = 2**30
 
@@ -92,13 +93,11 @@ def _read_jsonl(path: Path, packed: bool) -> Iterator[Row]:
             if not text.strip():
                 continue
             try:
-                values = json.loads(text)
+                values = read_json(text)
             except json.JSONDecodeError as error:
                 raise DataError(
                     f"{path}: line {number} is not valid JSON: {error.msg} at column {error.colno}"
                 ) from None
-            except RecursionError:
-                raise DataError(f"{path}: line {number} is nested too deeply") from None
             if not isinstance(values, dict):
                 raise DataError(f"{path}: line {number} is not a JSON object but {type(values).__name__}")
             yield Row(f"line {number}", values)

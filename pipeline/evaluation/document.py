@@ -14,6 +14,7 @@ from pipeline.estimators.gaps.ranking import RankSet
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.evaluation.reading import GradingError, Unread
 from pipeline.evaluation.validity import JudgeValidity
+from pipeline.foreign_json import read_json
 
 SCHEMA = 2
 """The first had no fields beside the numbers, no verdicts, no headline; it stays readable."""
@@ -315,7 +316,7 @@ def read_estimates(path: Path) -> EstimateSet:
         InputError: it is missing, damaged, or of a newer schema.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
         if data["schema"] > SCHEMA:
             raise InputError(
                 f"{path}: schema {data['schema']} is newer than this program reads ({SCHEMA}); upgrade auxeval"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.rehearsal import rehearse
 from pipeline.evaluation.table_pool import table_pool
 from pipeline.evaluation.votes import VoteColumns, estimate_votes
+from pipeline.foreign_json import read_json
 from pipeline.tables.column_roles import GRADED, ColumnRoles, ProfileRole
 from pipeline.tables.shapes.read import read_shaped_table, shaped_columns
 from pipeline.tables.shapes.shape import ShapeOptions, TableShape, table_shape
@@ -214,9 +214,9 @@ def described(table: Any) -> tuple[ColumnRoles, Options] | None:
             f"{path}: schema {metadata['auxeval.schema']} is newer than this program reads ({SCHEMA}); upgrade"
         )
     try:
-        families = json.loads(metadata.get("auxeval.families", "{}"))
-        roles = ColumnRoles.from_dict({**json.loads(metadata["auxeval.roles"]), "families": families})
-        return roles, Options.from_dict(json.loads(metadata["auxeval.options"]))
+        families = read_json(metadata.get("auxeval.families", "{}"))
+        roles = ColumnRoles.from_dict({**read_json(metadata["auxeval.roles"]), "families": families})
+        return roles, Options.from_dict(read_json(metadata["auxeval.options"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: what it says of its columns is damaged ({error}); give --gold and --signals"

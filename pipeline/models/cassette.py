@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, get_args
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import DamagedEntry, Entry, entry_from_json, entry_to_json
 from pipeline.models.types import Failed, FailureKind
@@ -110,7 +111,7 @@ def read_cassette(path: Path) -> Iterator[CassetteHead | Entry | Failed]:
 
 def _parsed(line: bytes, path: Path, *, first: bool) -> Any:
     try:
-        return json.loads(line)
+        return read_json(line)
     except ValueError:
         if first:
             raise DataError(f"{path}: is no cassette of auxeval (auxeval export RUN FILE makes one)") from None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.foreign_json import read_json
 from pipeline.models.faults import classify
 from pipeline.models.finish import ending_of
 from pipeline.models.http.bodies import tolerant_json
@@ -151,7 +151,7 @@ def _from_events(text: str) -> dict[str, Any] | None:
             whole = True
             break
         try:
-            chunk = json.loads(data)
+            chunk = read_json(data)
         except ValueError:
             return None
         if not isinstance(chunk, Mapping):

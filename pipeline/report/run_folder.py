@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import yaml
 
 from pipeline.errors import DataError
 from pipeline.evaluation.document import EstimateSet, read_estimates
+from pipeline.foreign_json import read_json
 from pipeline.tables.store import read_table
 
 _MOST_LOG = 800_000_000
@@ -50,7 +50,7 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """manifest.json."""
         try:
-            manifest: dict[str, Any] = json.loads(self._text("manifest.json"))
+            manifest: dict[str, Any] = read_json(self._text("manifest.json"))
         except ValueError:
             raise DataError(
                 f"{self.path / 'manifest.json'}: damaged; start the run again with its config.yaml"
@@ -170,7 +170,7 @@ class RunFolder:
                 if not repaired and b'"pointwise"' not in line:
                     continue
                 try:
-                    call = json.loads(line)
+                    call = read_json(line)
                 except ValueError:
                     continue
                 if repaired and str(call.get("part") or "").endswith("repair"):

@@ -17,6 +17,7 @@ from pipeline.errors import DataError, InputError
 from pipeline.estimators.intervals import normal_quantile, wilson_interval
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.reading import GradingError
+from pipeline.foreign_json import read_json
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import item_of, run_grader
@@ -58,7 +59,7 @@ def stored_audit(run: Path) -> Audit:
     """
     path = run / AUDIT_FILE
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
         if data["schema"] > SCHEMA:
             raise InputError(f"{path}: schema {data['schema']} is newer than this program reads ({SCHEMA}); upgrade")
         corrections = {

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pipeline.foreign_json import read_json
 from pipeline.models.types import CallRecord, Failed
 
 __all__ = ["CallLog", "CallTotals", "StageTotals", "read_calls", "recorded_failures"]
@@ -84,8 +85,8 @@ def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
             if not raw.endswith(b"\n") and len(raw) < _LONGEST_LINE:
                 return
             line = None
-            with contextlib.suppress(ValueError, RecursionError):
-                line = json.loads(raw)
+            with contextlib.suppress(ValueError):
+                line = read_json(raw)
             yield raw, line if _is_call(line) else None
 
 

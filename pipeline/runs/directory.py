@@ -18,6 +18,7 @@ from typing import Any
 from pipeline.config import RunConfig, load_config
 from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import ConfigError, InputError, RunLockedError
+from pipeline.foreign_json import read_json
 from pipeline.runs.own_runs import flag_needed, own_config, permit_recorded, source_of
 
 __all__ = ["LostManifest", "RunDirectory", "find_run", "is_run_id", "new_run_id", "write_atomically"]
@@ -146,12 +147,8 @@ class RunDirectory:
                 raise self._lost_manifest("gone", "")
             return {}
         try:
-            manifest = json.loads(self.manifest_file.read_text(encoding="utf-8"))
-            if not isinstance(manifest, dict) or not isinstance(manifest.get("schema", 1), int):
-                raise ValueError("no manifest")
-        except (ValueError, RecursionError, IsADirectoryError):
-            raise self._lost_manifest("damaged", " --rebuild") from None
-        if manifest.get("schema", 1) > 1:
+from pipeline.foreign_json import read_json
+from pipeline.runs.own_runs import flag_needed, own_config, permit_recorded, source_of
             raise InputError(f"{self.manifest_file}: written by a newer auxeval; upgrade to read this run")
         return manifest
 
@@ -202,7 +199,7 @@ class RunDirectory:
 
 def _describe(holder: Path) -> str:
     try:
-        facts = json.loads(holder.read_text(encoding="utf-8"))
+        facts = read_json(holder.read_text(encoding="utf-8"))
         return f"pid {facts['pid']} on {facts['host']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "by another process"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.foreign_json import read_json
 from pipeline.tables.column_roles import ProfileKind
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class RunTables:
     def _benchmark(self) -> Mapping[str, Any]:
         """What the manifest says of the benchmark; nothing where there is none."""
         try:
-            manifest = json.loads((self._folder.parent / "manifest.json").read_text(encoding="utf-8"))
+            manifest = read_json((self._folder.parent / "manifest.json").read_text(encoding="utf-8"))
             return dict(manifest["benchmark"])
         except (OSError, ValueError, KeyError, TypeError):
             return {}

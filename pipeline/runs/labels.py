@@ -18,6 +18,7 @@ from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.label_draw import draw_labels, pilot_of, realised_draw
+from pipeline.foreign_json import read_json
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
@@ -73,7 +74,7 @@ def stored_labels(run: Path) -> StoredLabels:
     """
     path = run / _FILE
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
         if data["schema"] > SCHEMA:
             raise InputError(f"{path}: schema {data['schema']} is newer than this program reads ({SCHEMA}); upgrade")
         return StoredLabels(data["gold"], data["inclusion"], data.get("rounds", {}))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pipeline.benchmark.code_permission import digest_of_module, permit
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import ConfigError, InputError
+from pipeline.foreign_json import read_json
 
 __all__ = ["config_of_file", "edited_source", "flag_needed", "own_config", "permit_recorded", "record_run", "source_of"]
 
@@ -171,7 +172,7 @@ def _recorded(folder: Path) -> _Record | None:
             continue
         for line in reversed(lines):
             with suppress(ValueError, KeyError, TypeError):
-                values = json.loads(line)
+                values = read_json(line)
                 if values["folder"] == here:
                     module, source = (tuple(values[name]) if values[name] else None for name in ("module", "source"))
                     return _Record(here, tuple(values["files"]), tuple(values["addresses"]), module, source)

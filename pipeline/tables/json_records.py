@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 from pipeline.tables.compressed import Compression, open_bytes
 
 MAX_DOCUMENT_BYTES = 1 << 30
@@ -59,8 +59,8 @@ def is_document(text: str, whole: bool) -> bool:
 
 def _loaded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return read_json(text)
+    except ValueError:
         return None
 
 
@@ -93,8 +93,8 @@ def _lines(file: JsonFile) -> Iterator[tuple[int, Any]]:
 
 def _parsed(file: JsonFile, number: int, line: str) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
+        return read_json(line)
+    except ValueError as error:
         raise DataError(f"{file.path}: line {number} is no JSON object ({error})") from error
 
 
@@ -110,8 +110,8 @@ def _document_rows(file: JsonFile) -> Iterator[tuple[int, Any]]:
             "(one object per line)"
         )
     try:
-        document = json.loads(data.decode(file.encoding).lstrip("\ufeff"))
-    except (ValueError, RecursionError) as error:
+        document = read_json(data.decode(file.encoding).lstrip("\ufeff"))
+    except ValueError as error:
         raise DataError(f"{file.path} is no JSON array of objects ({error})") from error
     rows = document
     if file.records:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError, InputError
+from pipeline.foreign_json import read_json
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.user_table import nearest_names, read_user_table
 
@@ -141,7 +142,7 @@ def read_design(sheet: Path) -> LabelDesign:
     """
     path = design_path(sheet)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
         if data.pop("schema") > SCHEMA:
             raise InputError(f"{path} was written by a newer version; upgrade auxeval")
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 from pipeline.tables.imports.imported import write_table
 from pipeline.tables.table_source import TableSource, inspect_source, open_bytes
 from pipeline.tables.user_table import whole_csv
@@ -59,9 +60,9 @@ def _records(source: TableSource) -> list[tuple[int, dict[str, Any]]]:
     with open_bytes(source.path, source.compression) as raw:
         text = raw.read().decode(source.encoding, errors="replace").lstrip("\ufeff")
     if source.format == "json":
-        return list(enumerate(json.loads(text), 1))
+        return list(enumerate(read_json(text), 1))
     lines = text.split("\n")
-    return [(number, json.loads(line)) for number, line in enumerate(lines, 1) if line.strip()]
+    return [(number, read_json(line)) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _write_lines(

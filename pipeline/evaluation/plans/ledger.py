@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.errors import InputError
+from pipeline.foreign_json import read_json
 
 SCHEMA = 1
 State = Literal["open", "decided", "exhausted", "closed"]
@@ -256,7 +257,7 @@ def read_ledger(path: Path) -> Ledger | None:
         InputError: damaged, newer, or its promise was changed.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

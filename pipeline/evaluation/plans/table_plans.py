@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ from pipeline.evaluation.plans.ledger import Ledger, Promise, ledger_of_table
 from pipeline.evaluation.plans.order import sampling_of
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.table_pool import table_pool
+from pipeline.foreign_json import read_json
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.labels import design_path, inert_text, write_plan_design
@@ -167,7 +167,7 @@ class TableLabels:
 def plan_of_sheet(sheet: Path) -> str | None:
     """The id of the plan that a sheet belongs to; None where it is a sheet without a plan."""
     try:
-        data = json.loads(design_path(sheet).read_text(encoding="utf-8"))
+        data = read_json(design_path(sheet).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return str(data["plan"]) if isinstance(data, dict) and data.get("kind") == "plan-sheet" else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 import zipfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 from pipeline.tables.compressed import decompress_zstd
 from pipeline.tables.imports.imported import ImportedTable, files_below, tidy_name
 from pipeline.tables.imports.runs import Header, ToolRun, table_of_runs
@@ -148,7 +148,7 @@ def _member(archive: zipfile.ZipFile, raw: IO[bytes], info: zipfile.ZipInfo) -> 
 
 
 def _load(data: bytes) -> Any:
-    return json.loads(data.decode("utf-8", errors="replace"))
+    return read_json(data.decode("utf-8", errors="replace"))
 
 
 def _rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 from pipeline.tables.imports.imported import ImportedTable, files_below, tidy_name
 from pipeline.tables.imports.runs import Header, ToolRun, table_of_runs
 from pipeline.tables.json_records import json_rows
@@ -151,7 +151,7 @@ def _results(file: Path, stamp: str) -> dict[str, Any]:
         beside += [*named, *sorted(file.parent.glob("results*.json"), reverse=True)]
     for path in beside:
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(content, dict) and "results" in content:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from pipeline.errors import DataError
+from pipeline.foreign_json import read_json
 from pipeline.tables.compressed import compression_of, open_bytes
 from pipeline.tables.imports.event_streams import event_stream_run
 from pipeline.tables.imports.imported import ImportedTable
@@ -106,8 +106,8 @@ def _is_ragas(keys: set[str]) -> bool:
 def _first_value(head: str) -> Any:
     line = next(line for line in head.splitlines() if line.strip())
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return read_json(line)
+    except ValueError:
         return None
 
 
@@ -119,8 +119,8 @@ def _document(file: Path) -> Any:
     if len(data) > MAX_DOCUMENT_BYTES:
         raise DataError(f"{file} is one JSON document of more than {MAX_DOCUMENT_BYTES >> 30} GiB")
     try:
-        return json.loads(data.decode("utf-8", errors="replace").lstrip("\ufeff"))
-    except (ValueError, RecursionError) as error:
+        return read_json(data.decode("utf-8", errors="replace").lstrip("\ufeff"))
+    except ValueError as error:
         raise DataError(f"{file} is no readable JSON ({error})") from error
 
 
