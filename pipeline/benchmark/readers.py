@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from pipeline.csv_guard import unguard
 from pipeline.errors import DataError
 from pipeline.foreign_json import read_json
 
@@ -108,7 +109,7 @@ def _read_csv(path: Path, packed: bool, delimiter: str) -> Iterator[Row]:
         lines = (text for _, text in _decoded(path, file))
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
-            header = next(reader, None)
+            header = [unguard(name) for name in next(reader, [])]
             if not header:
                 raise DataError(f"{path}: is empty; the first line of a CSV file names its columns")
             if len(set(header)) < len(header):
@@ -121,7 +122,7 @@ def _read_csv(path: Path, packed: bool, delimiter: str) -> Iterator[Row]:
                     raise DataError(
                         f"{path}: line {reader.line_num} has {len(record)} fields, the header has {len(header)}"
                     )
-                yield Row(f"line {reader.line_num}", dict(zip(header, record, strict=True)))
+                yield Row(f"line {reader.line_num}", dict(zip(header, map(unguard, record), strict=True)))
         except csv.Error as error:
             raise DataError(f"{path}: line {reader.line_num} is not valid CSV: {error}") from None
 

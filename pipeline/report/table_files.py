@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.csv_guard import guard
 from pipeline.errors import DataError
 from pipeline.estimators import Estimate, Profile
 from pipeline.evaluation.document import EstimateSet
@@ -115,4 +116,6 @@ def csv_text(estimates: EstimateSet) -> str:
 def _cell(value: Any) -> Any:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
+    if isinstance(value, str):
+        return guard(value)
     return repr(value) if isinstance(value, float) else value

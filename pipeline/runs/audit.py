@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.config import RunConfig
+from pipeline.csv_guard import guard
 from pipeline.errors import DataError, InputError
 from pipeline.estimators.intervals import normal_quantile, wilson_interval
 from pipeline.evaluation.document import EstimateSet
@@ -22,7 +23,6 @@ from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import item_of, run_grader
 from pipeline.runs.manifest import Manifest
-from pipeline.tables.labels import inert_text
 from pipeline.tables.schemas import TABLES
 from pipeline.tables.store import read_table, write_frame
 from pipeline.tables.user_table import read_user_table
@@ -120,7 +120,7 @@ def _sheet_row(row: Mapping[str, Any], why: str) -> list[str]:
     end = (row["text"] or "")[-_END_CHARS:]
     cells = [row["item_id"], row["model"], why, end, row["answer"] or "", row["gold"] or ""]
     phi = "" if row["phi"] is None else f"{row['phi']:g}"
-    return [row["request_key"], *(inert_text(str(text)) for text in cells), phi, "", ""]
+    return [row["request_key"], *(guard(str(text)) for text in cells), phi, "", ""]
 
 
 def import_audit(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet, int]:
@@ -195,8 +195,7 @@ def _corrected_phi(
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value).strip()
-    return text.removeprefix("'") if text[:2] in ("'=", "'+", "'-", "'@") else text
+    return "" if value is None else str(value).strip()
 
 
 def apply_stored_audit(directory: RunDirectory) -> None:

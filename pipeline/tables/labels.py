@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.csv_guard import guarded_row
 from pipeline.errors import DataError, InputError
 from pipeline.foreign_json import read_json
 from pipeline.tables.cells import label_column, number_column
@@ -19,7 +20,6 @@ from pipeline.tables.user_table import nearest_names, read_user_table
 
 SCHEMA = 1
 GoldKind = Literal["score", "answer"]
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _INSTRUCTIONS: Mapping[GoldKind, str] = {
     "score": "gold: how good the answer is, as a number (1 = correct, 0 = wrong); leave empty if you cannot tell",
     "answer": "gold: the right answer to the question; leave empty if you cannot tell",
@@ -116,7 +116,7 @@ def write_label_sheet(
             writer = csv.writer(file)
             writer.writerow(["id", "question", "answer", "gold", "instructions"])
             for row in rows:
-                writer.writerow([inert_text(row.id), inert_text(row.question), inert_text(row.answer), "", heading])
+                writer.writerow(guarded_row([row.id, row.question, row.answer, "", heading]))
         design_path(sheet).write_text(design.to_json(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{sheet} cannot be written: {error.strerror or error}") from error
@@ -126,12 +126,6 @@ def write_plan_design(sheet: Path, plan: str, items: Sequence[str]) -> None:
     """Say beside a sheet which plan it belongs to and which items it holds."""
     design = {"schema": SCHEMA, "kind": "plan-sheet", "plan": plan, "items": list(items)}
     design_path(sheet).write_text(json.dumps(design, ensure_ascii=True) + "\n", encoding="utf-8")
-
-
-def inert_text(text: str) -> str:
-    """Text that a spreadsheet does not run as a formula: an apostrophe goes before it."""
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "'" + text if text.startswith(_FORMULA) else text
 
 
 def read_design(sheet: Path) -> LabelDesign:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pipeline.csv_guard import unguard
 from pipeline.errors import DataError
 from pipeline.tables.compressed import (
     Compression,
@@ -165,7 +166,7 @@ def _csv_source(path: Path, compression: Compression, encoding: str, text: str, 
         raise DataError(f"{path} has no header line" + (f" {header_line}" if header_line is not None else ""))
     delimiter = declared or _delimiter(path, lines[first : first + 20])
     try:
-        header = next(csv.reader(io.StringIO("\n".join(lines[first:])), delimiter=delimiter))
+        header = [*map(unguard, next(csv.reader(io.StringIO("\n".join(lines[first:])), delimiter=delimiter)))]
     except csv.Error as error:
         raise DataError(f"{path}: line {first + 1} is no header ({error})") from error
     names = tuple(name.strip() for name in header)

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import polars as pl
 
+from pipeline.csv_guard import unguarded
 from pipeline.errors import DataError
 from pipeline.tables.compressed import open_bytes
 from pipeline.tables.json_records import json_rows, nested_field
@@ -149,7 +150,8 @@ def _scan(source: TableSource, data: Any) -> tuple[pl.LazyFrame, list[str]]:
 def whole_csv(source: TableSource) -> pl.DataFrame:
     """Every cell of a CSV file as the text that it is, under the names of its header."""
     lazy, names = _scan(source, _csv_input(source)[0])
-    return lazy.collect().rename({old: new for old, new in zip(names, source.columns, strict=True) if old != new})
+    named = {old: new for old, new in zip(names, source.columns, strict=True) if old != new}
+    return lazy.with_columns(unguarded(pl.col(pl.String)).name.keep()).collect().rename(named)
 
 
 def _blank_lines(source: TableSource) -> pl.Series:
@@ -159,10 +161,11 @@ def _blank_lines(source: TableSource) -> pl.Series:
     return lazy.select(pl.all_horizontal(cells)).collect(engine="streaming").to_series()
 
 
-def _clean_text(column: pl.Expr) -> pl.Expr:
+def _clean_text(column: pl.Expr, *, csv_cells: bool = True) -> pl.Expr:
     text = column.str.strip_chars(" \t\r\n\u00a0\u202f\u2009")
     # Excel keeps text as ="…"; a lone leading apostrophe marks text too.
-    text = text.str.replace(r'^="(.*)"$', "$1").str.replace(r"^'(\S*)$", "$1")
+    plain = text.str.replace(r'^="(.*)"$', "$1").str.replace(r"^'(\S*)$", "$1")
+    text = unguarded(text, plain) if csv_cells else plain
     return pl.when(text.str.len_bytes() == 0).then(None).otherwise(text)
 
 
@@ -255,7 +258,12 @@ def _json_series(name: str, values: list[Any]) -> pl.Series:
         with contextlib.suppress(OverflowError):
             return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
     texts = [None if value is None else _json_text(value) for value in values]
-    return pl.Series(name, texts, dtype=pl.String).to_frame().select(_clean_text(pl.col(name)).alias(name)).to_series()
+    return (
+        pl.Series(name, texts, dtype=pl.String)
+        .to_frame()
+        .select(_clean_text(pl.col(name), csv_cells=False).alias(name))
+        .to_series()
+    )
 
 
 def _json_text(value: Any) -> str:

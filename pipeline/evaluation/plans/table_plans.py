@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from pipeline.csv_guard import guarded_row
 from pipeline.errors import DataError, InputError
 from pipeline.estimators.labels.strata import Pilot
 from pipeline.evaluation.label_draw import pilot_of
@@ -22,7 +23,7 @@ from pipeline.evaluation.table_pool import table_pool
 from pipeline.foreign_json import read_json
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.column_roles import ColumnRoles
-from pipeline.tables.labels import design_path, inert_text, write_plan_design
+from pipeline.tables.labels import design_path, write_plan_design
 from pipeline.tables.relabel import relabeled
 from pipeline.tables.user_table import UserTable, read_user_table
 
@@ -154,10 +155,11 @@ class TableLabels:
             sheet.parent.mkdir(parents=True, exist_ok=True)
             with sheet.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerow([*names, *visible, "instructions"])
+                writer.writerow(guarded_row([*names, *visible, "instructions"]))
                 for key in rows:
-                    cells = [inert_text(key[0]), *([inert_text(key[1])] if self.roles.model else []), ""]
-                    writer.writerow([*cells, *(inert_text(column[place[key]]) for column in columns), INSTRUCTIONS])
+                    cells = [key[0], *([key[1]] if self.roles.model else []), ""]
+                    shown_cells = (str(column[place[key]]) for column in columns)
+                    writer.writerow(guarded_row([*cells, *shown_cells, INSTRUCTIONS]))
             write_plan_design(sheet, plan, items)
         except OSError as error:
             raise InputError(f"{sheet} cannot be written: {error.strerror or error}") from error

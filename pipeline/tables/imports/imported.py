@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.csv_guard import guarded_frame
 from pipeline.errors import DataError
 from pipeline.tables.table_source import inspect_source
 
@@ -112,7 +113,7 @@ def write_table(frame: pl.DataFrame, path: Path, *, overwrite: bool = True) -> N
     Raises:
         DataError: an unknown suffix, a file that would lose columns, or the file cannot be written.
     """
-    writers = {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".jsonl": frame.write_ndjson}
+    writers = {".parquet": frame.write_parquet, ".csv": guarded_frame(frame).write_csv, ".jsonl": frame.write_ndjson}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise DataError(f"{path}: the table is written as .parquet, .csv or .jsonl; give --out such a name")
