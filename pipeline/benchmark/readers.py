@@ -17,7 +17,10 @@ from pipeline.csv_guard import unguard
 from pipeline.errors import DataError
 from pipeline.foreign_json import read_json
 
-_CSV_FIELD_LIMIT = 2**30
+_LONGEST_LINE = _CSV_FIELD_LIMIT = 2**26
+_LEAST_BOMB_BYTES, _MOST_SHRUNK = 1 << 30, 200
+"""What shrinks two hundredfold, and is larger than a gigabyte, was made to be unpacked by others."""
+_LEAST_WIDE_ROWS, _MOST_ROWS_A_BYTE = 10_000_000, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,14 @@ def _open(path: Path, packed: bool) -> Iterator[IO[bytes]]:
 
 
 def _decoded(path: Path, file: IO[bytes]) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(file, start=1):
+    number = unpacked = 0
+    most = max(_LEAST_BOMB_BYTES, _MOST_SHRUNK * path.stat().st_size)
+    while line := file.readline(_LONGEST_LINE + 1):
+        number, unpacked = number + 1, unpacked + len(line)
+        if len(line) > _LONGEST_LINE:
+            raise DataError(f"{path}: line {number} is longer than {_LONGEST_LINE >> 20} MiB")
+        if unpacked > most:
+            raise DataError(f"{path}: unpacks to more than {most >> 20:,} MiB; give the rows that are wanted")
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -139,12 +149,20 @@ def _long_csv_fields() -> Iterator[None]:
 def _read_parquet(path: Path, packed: bool) -> Iterator[Row]:
     import polars
 
+    size = path.stat().st_size
     try:
+        source: Path | io.BytesIO = path
         if packed:
+            most = max(_LEAST_BOMB_BYTES, _MOST_SHRUNK * size)
             with _open(path, packed) as file:
-                frame = polars.read_parquet(io.BytesIO(file.read()))
-        else:
-            frame = polars.read_parquet(path)
+                data = file.read(most + 1)
+            if len(data) > most:
+                raise DataError(f"{path}: unpacks to more than {most >> 20:,} MiB; give the rows that are wanted")
+            source, size = io.BytesIO(data), len(data)
+        rows = int(polars.scan_parquet(source, glob=False).select(polars.len()).collect().item())
+        if rows > max(_LEAST_WIDE_ROWS, _MOST_ROWS_A_BYTE * size):
+            raise DataError(f"{path}: {size:,} bytes say that they hold {rows:,} rows; give those that are wanted")
+        frame = polars.read_parquet(source)
     except DataError:
         raise
     except Exception as error:  # polars raises many classes, a Rust panic among them

@@ -147,8 +147,12 @@ class RunDirectory:
                 raise self._lost_manifest("gone", "")
             return {}
         try:
-from pipeline.foreign_json import read_json
-from pipeline.runs.own_runs import flag_needed, own_config, permit_recorded, source_of
+            manifest = read_json(self.manifest_file.read_text(encoding="utf-8"))
+            if not isinstance(manifest, dict) or not isinstance(manifest.get("schema", 1), int):
+                raise ValueError("no manifest")
+        except (ValueError, IsADirectoryError):
+            raise self._lost_manifest("damaged", " --rebuild") from None
+        if manifest.get("schema", 1) > 1:
             raise InputError(f"{self.manifest_file}: written by a newer auxeval; upgrade to read this run")
         return manifest
 

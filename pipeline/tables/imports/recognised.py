@@ -57,7 +57,10 @@ def tool_of(file: Path) -> Tool | None:
         return None
     if head.lstrip()[0] in "{[":
         return _json_tool(file, head)
-    header = next(csv.reader(head.splitlines()[:1]), [])
+    try:
+        header = next(csv.reader(head.splitlines()[:1]), [])
+    except csv.Error as error:
+        raise DataError(f"{file}: line 1 is no header ({error})") from None
     if {"Status", "Score"} <= set(header) and any(name.startswith("[") and "] " in name for name in header):
         return "promptfoo"
     return "ragas" if _is_ragas(set(header)) else "table"
@@ -191,7 +194,7 @@ def _runs(tool: Tool, files: Sequence[Path], notes: list[str], id_field: str | N
                 runs += deepeval_runs(file, _document(file))
             else:
                 runs += lists[tool](file, _records(file))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, csv.Error) as error:
             raise DataError(f"{file} is not what {tool} writes ({type(error).__name__}: {error})") from error
     return runs
 
