@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from pipeline.errors import InputError
-from pipeline.studies.results import Measured, ResultTable, StudyResult
-
-__all__ = [
-    "Measured",
-    "Progress",
-    "ResultTable",
-    "Study",
-    "StudyOptions",
-    "StudyResult",
-    "TableColumns",
-    "load_study",
-    "study_summaries",
-]
+from pipeline.studies.results import StudyResult
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being counted, done, total)."""
@@ -91,24 +79,22 @@ class Study:
     """A named study.
 
     Attributes:
-        name: as typed after ``auxeval study``.
         title: one line that heads the result.
-        summary: one line for ``auxeval study --list``.
         run: does it.
         default_reps: replicates when none are asked for.
         needs_table: whether it must be given a table.
+        name: as typed after ``auxeval study``; the registry gives it.
     """
 
-    name: str
     title: str
-    summary: str
     run: Callable[[StudyOptions], StudyResult]
     default_reps: int
     needs_table: bool = False
+    name: str = ""
 
 
 _STUDIES: Mapping[str, tuple[str, str]] = {
-    # name: (module:attribute that holds the Study, summary)
+    # name: (module:attribute that holds the Study, one line for `auxeval study --list`)
     "one-step-signal": (
         "pipeline.studies.one_step.ranking:signal_study",
         "Figures 2 and 3: ranking accuracy and variance reduction as the models' own variance grows.",
@@ -208,4 +194,4 @@ def load_study(name: str) -> Study:
     study = getattr(import_module(module), attribute)
     if not isinstance(study, Study):
         raise TypeError(f"{_STUDIES[name][0]} is not a Study")
-    return study
+    return replace(study, name=name)

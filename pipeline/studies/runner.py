@@ -13,7 +13,8 @@ import numpy as np
 
 from pipeline.errors import InputError
 from pipeline.report.printers.svg import standalone, svg
-from pipeline.studies.registry import Progress, Study, StudyOptions, StudyResult
+from pipeline.studies.registry import Progress, Study, StudyOptions
+from pipeline.studies.results import StudyResult
 
 Payload = TypeVar("Payload")
 SCHEMA = 1

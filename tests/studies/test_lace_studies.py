@@ -23,7 +23,8 @@ from pipeline.studies.lace.designs import (
 )
 from pipeline.studies.lace.efficiency import geometric_mean, log_ratio
 from pipeline.studies.lace.methods import design_comparison
-from pipeline.studies.registry import Measured, StudyOptions, load_study
+from pipeline.studies.registry import StudyOptions, load_study
+from pipeline.studies.results import Measured
 from pipeline.studies.runner import map_replicates
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.studies.real import signal_studies
-from pipeline.studies.registry import Measured, StudyOptions, load_study
+from pipeline.studies.registry import StudyOptions, load_study
+from pipeline.studies.results import Measured
 from pipeline.studies.runner import run_study
 
 TABLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "tables" / "gsm8k_outcomes.csv.gz"

@@ -117,9 +117,7 @@ def _z(values: FloatArray) -> Measured:
 
 
 study = Study(
-    name="best-of-n-controls",
     title="Holdout Best-of-N: independent-score checks (section 6.1)",
-    summary="Section 6.1: unbiasedness on Gaussian and Bernoulli pools, with negative controls.",
     run=run,
     default_reps=40_000,
 )

@@ -83,9 +83,7 @@ def run(options: StudyOptions) -> StudyResult:
 
 
 study = Study(
-    name="best-of-n-table1",
     title="Holdout Best-of-N: error and cost for a fixed one-score selector (Table 1)",
-    summary="Table 1: RMSE of cyclic splitting, fixed split and reuse, and their cost at equal budget.",
     run=run,
     default_reps=20_000,
 )

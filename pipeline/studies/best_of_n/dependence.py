@@ -86,9 +86,7 @@ def _prediction_row(rho: float, entry: Evaluation) -> tuple[Cell, ...]:
 
 
 study = Study(
-    name="best-of-n-table3",
     title="Holdout Best-of-N: dependence stress test (Table 3)",
-    summary="Table 3: bias under equicorrelated scores, split into evaluation and selector law.",
     run=run,
     default_reps=40_000,
 )

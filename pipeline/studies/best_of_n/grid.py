@@ -161,9 +161,7 @@ def _grid_table(cells: dict[tuple[int, int, int, str], GridCell]) -> ResultTable
 
 
 study = Study(
-    name="best-of-n-table2",
     title="Holdout Best-of-N: Holdout against the row-mean maximum (Table 2, exact digits)",
-    summary="Table 2, digit for digit, and the 27-cell grid it is taken from.",
     run=run,
     default_reps=REPLICATES,
 )

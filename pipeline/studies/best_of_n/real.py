@@ -250,9 +250,7 @@ def _series(label: str, estimates: Sequence[Estimate]) -> Series:
 
 
 study = Study(
-    name="best-of-n-real",
     title="Holdout Best-of-N on real judges: SummEval, a reward model, repeated votes",
-    summary="Real judges: value, optimism and gold of best-of-N, on a folder of score files.",
     run=run,
     default_reps=1,
     needs_table=True,

@@ -46,9 +46,7 @@ def run(options: StudyOptions) -> StudyResult:
 
 
 study = Study(
-    name="best-of-n-figure2",
     title="Holdout Best-of-N: exact risks at equal means (Figure 2)",
-    summary="Figure 2: Holdout, the least unbiased risk and the biased maximum for two Gaussian candidates.",
     run=run,
     default_reps=2,
 )

@@ -15,8 +15,8 @@ from pipeline.estimators.lace.localities import ProfileAxis, resolve_axis
 from pipeline.estimators.lace.profile import lace_profile
 from pipeline.estimators.results import Profile
 from pipeline.studies.lace.designs import Design, repeated_pool, setting_b, setting_c
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 Target: TypeAlias = Literal["pool", "population"]
@@ -169,9 +169,7 @@ def _run(options: StudyOptions) -> StudyResult:
 
 
 study = Study(
-    "lace-coverage",
     "LACE: coverage of intervals and bands",
-    "Coverage at n = 50, 100, 200 on settings B, C and the repeated-pool design, both targets, both rules.",
     _run,
     DEFAULT_REPS,
 )

@@ -26,8 +26,8 @@ from pipeline.estimators import (
     one_step_mean,
 )
 from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 Target: TypeAlias = Literal["pool", "population"]
@@ -349,9 +349,7 @@ def _run(options: StudyOptions) -> StudyResult:
 TITLE = "Evaluation: every method under every draw of labels"
 
 study = Study(
-    "evaluation-matrix",
     TITLE,
-    "Bias and coverage of every handled cell at n = 30, 100, 400: means, gaps, levels, comparators, draws.",
     _run,
     DEFAULT_REPS,
 )

@@ -12,8 +12,8 @@ from scipy.special import ndtri
 
 from pipeline.estimators import PairedDifference, fit_gap, joint_gaps, paired_differences, rank_sets_from_intervals
 from pipeline.estimators.floats import BoolArray, FloatArray
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 Target: TypeAlias = Literal["pool", "population"]
@@ -203,9 +203,7 @@ def _summary(values: FloatArray) -> tuple[Cell, ...]:
 
 
 study = Study(
-    "rank-coverage",
     "Decisions: coverage of rank sets and joint gaps",
-    "Rank sets, joint gaps and equivalence of 3, 6 and 12 models at n = 50, 100, 200, for pool and population.",
     _run,
     DEFAULT_REPS,
 )

@@ -11,8 +11,8 @@ from pipeline.estimators.lace.localities import Gaussian
 from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.lace.designs import Design, gain_prediction, setting_a, specialists_a
 from pipeline.studies.lace.efficiency import log_ratio
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 SHARES = (0.05, 0.10, 0.15)
@@ -231,9 +231,7 @@ def _figure(errors: FloatArray, share: int) -> Figure:
 
 
 study = Study(
-    name="lace-a",
     title="LACE: the gain formula in its asymptotic regime (Table 33, Figure 4)",
-    summary="Table 33 and Figure 4: predicted against simulated gain, pools up to 320,000.",
     run=run,
     default_reps=1000,
 )

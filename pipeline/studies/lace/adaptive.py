@@ -24,8 +24,8 @@ from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS
 from pipeline.studies.lace.peers import installed_peers
 from pipeline.studies.real.tables import RealCell, is_known, load_cells, spread_targets
-from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 CHUNK = 25
@@ -209,9 +209,7 @@ def _coverage(records: Mapping[str, Mapping[str, list[FloatArray]]], rule: str, 
 
 
 study = Study(
-    name="lace-adaptive",
     title="LACE: the adaptive rule for profiles, gaps, means and deployment scores",
-    summary="The adaptive rule against the paper's, every comparator and installed peers; TABLE adds real tables.",
     run=run,
     default_reps=100,
 )

@@ -11,8 +11,8 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.studies.lace.designs import Design, setting_b, setting_c
 from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS, design_comparison, point_estimates
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 BUDGETS = (500, 1000, 1500)
@@ -164,16 +164,12 @@ def _error_table(mean_errors: dict[int, FloatArray]) -> ResultTable:
 
 
 study_b = Study(
-    name="lace-b",
     title=TITLES["B"],
-    summary="Table 31: setting B over random designs, ten methods.",
     run=lambda options: _run("B", options),
     default_reps=DEFAULT_REPS,
 )
 study_c = Study(
-    name="lace-c",
     title=TITLES["C"],
-    summary="Table 32: setting C over random designs, ten methods.",
     run=lambda options: _run("C", options),
     default_reps=DEFAULT_REPS,
 )

@@ -16,8 +16,8 @@ from pipeline.studies.real import robustness as real_robustness
 from pipeline.studies.real.run_cells import is_run, run_cells
 from pipeline.studies.real.splits import ADAPTIVE, BUDGETS, cell_pool, method_value, methods_for, profile_error, split
 from pipeline.studies.real.tables import RealCell, is_known, load_cells, spread_targets
-from pipeline.studies.registry import ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 NAMES: Mapping[str, str] = {**LABELS, ADAPTIVE: "LACE, adaptive rule"}
@@ -365,9 +365,7 @@ def _figure(parts: Mapping[str, Errors], stem: str) -> dict[str, Figure]:
 _SHOWN = ("global_cv", "per_signal_cv", "aug_plugin", "scalar_cv", "plugin_multi")
 
 study = Study(
-    name="lace-real",
     title="LACE on real data (protocol of section 5.3 and appendix H.1)",
-    summary="The protocol of section 5.3 on real tables or finished runs, with all ablations.",
     run=run,
     default_reps=100,
     needs_table=True,

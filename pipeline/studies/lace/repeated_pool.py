@@ -10,8 +10,8 @@ import numpy as np
 from pipeline.studies.lace.designs import REPEATED_POOL_BENCHMARKS, Design, repeated_pool
 from pipeline.studies.lace.efficiency import LogRatio, geometric_mean, log_ratio
 from pipeline.studies.lace.methods import LABELS, design_comparison, point_estimates
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 Reading = Literal["text", "printed"]
@@ -186,9 +186,7 @@ def summary_measure(table: ResultTable, method: str, column: int) -> Measured:
 
 
 study = Study(
-    name="lace-repeated-pool",
     title="LACE: superpopulation risk under repeated pool resampling (Table 34)",
-    summary="Table 34: every method over 24 synthetic settings and three budgets, under both readings.",
     run=run,
     default_reps=500,
 )

@@ -11,8 +11,8 @@ from pipeline.estimators import one_step_values
 from pipeline.estimators.floats import FloatArray
 from pipeline.report.values import Axis, Figure, Series
 from pipeline.studies.one_step.simulation import Coupling, Draws, World
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 ITEMS, DRAWS = 1000, 500
@@ -125,9 +125,7 @@ def _run(options: StudyOptions) -> StudyResult:
 
 
 study = Study(
-    name="one-step-coupling",
     title="One-step estimator: fresh against literal draws",
-    summary="Variance reduction when draws are fresh episodes and when they all share the scored answer's ε.",
     run=_run,
     default_reps=100,
 )

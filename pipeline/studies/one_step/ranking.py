@@ -21,8 +21,8 @@ from pipeline.studies.one_step.simulation import (
     own_and_averaged,
     quadratic_features,
 )
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 ITEMS, DRAWS, FOLDS, GAP = 1000, 500, 5, 0.05
@@ -190,16 +190,12 @@ def _run_noise(options: StudyOptions) -> StudyResult:
 
 
 signal_study = Study(
-    name="one-step-signal",
     title="One-step estimator: ranking accuracy and variance reduction by model-specific signal (Figures 2, 3)",
-    summary="Figures 2 and 3: ranking accuracy and variance reduction as the models' own variance grows.",
     run=_run_signal,
     default_reps=100,
 )
 noise_study = Study(
-    name="one-step-noise",
     title="One-step estimator: variance reduction and ranking accuracy by auxiliary noise (Figures 4, 5)",
-    summary="Figures 4 and 5: the same as the noise of the auxiliary responses grows.",
     run=_run_noise,
     default_reps=100,
 )

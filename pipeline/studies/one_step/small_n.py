@@ -15,8 +15,8 @@ from pipeline.estimators.means import interval_of_mean, sample_variance
 from pipeline.estimators.one_step import control_variate as cv
 from pipeline.estimators.one_step.correction import Design, Power, contrast_of, correct, other_targets
 from pipeline.report.values import Axis, Figure, Series
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 Quality = Literal["good", "biased", "anti-calibrated", "independent"]
@@ -203,9 +203,7 @@ def _curve(quality: str, rule: str, rows: list[tuple[Cell, ...]]) -> Series:
 
 
 study = Study(
-    name="one-step-small-n",
     title="One-step estimator: coverage and mean squared error at small N",
-    summary="Coverage and MSE ratios at N = 15 to 200 for good, biased, anti-calibrated and independent τ.",
     run=_run,
     default_reps=4000,
 )

@@ -18,8 +18,8 @@ from pipeline.estimators.lace.mean import lace_mean
 from pipeline.estimators.signals import PreparedSignals, prepare_signals
 from pipeline.studies.lace.efficiency import log_ratio
 from pipeline.studies.real.tables import is_known, load_cells, spread_targets
-from pipeline.studies.registry import Measured, ResultTable, Study, StudyOptions, StudyResult
-from pipeline.studies.results import Cell
+from pipeline.studies.registry import Study, StudyOptions
+from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
 
 Pool: TypeAlias = tuple[FloatArray, PreparedSignals]
@@ -329,16 +329,12 @@ def _relative(errors: Mapping[str, FloatArray]) -> tuple[Cell, ...]:
 
 
 curved_study = Study(
-    "curved",
     "Curved relations in the averaging rule",
-    "The curved rule against the averaged one: squared error, coverage, width on designs and (TABLE) real tables.",
     _run_curved,
     REPS,
 )
 free_study = Study(
-    "free-signals",
     "Free signals",
-    "Means and gaps with the agreement of answers as signals, on real tables of answers, against peers.",
     _run_free,
     REPS,
     needs_table=True,
