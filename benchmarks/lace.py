@@ -46,6 +46,7 @@ def main() -> None:
     print(f"{'case':66s} {'seconds':>9s} {'reference':>9s} {'ratio':>7s}  wanted")
     small(repeats)
     adaptive(repeats)
+    fresh_pool(repeats)
     large(repeats)
     many_draws(repeats)
     many_models()
@@ -108,6 +109,16 @@ def adaptive(repeats: int) -> None:
         line(f"adaptive profile, categorical, M=1319, n={labels}", best_of(call, repeats, 3))
         call = lambda: lace_mean(y, signals, adapt="average")  # noqa: B023, E731
         line(f"adaptive mean with logistic candidates, M=1319, n={labels}", best_of(call, repeats, 3))
+
+
+def fresh_pool(repeats: int) -> None:
+    """M = 10⁵, as users call it: nothing is prepared, so every column is sorted."""
+    _, y, signals = draw(100_000, 200)
+    for rule in ("average", "curved"):
+        call = lambda: lace_mean(y, signals, adapt=rule)  # noqa: B023, E731
+        sorts = lambda: np.argsort(signals, axis=0)  # noqa: E731
+        wanted = "<= 1.5" if rule == "average" else ""
+        line(f"mean, M=10^5 K=6, adapt={rule}, argsort of its columns", *alternate(call, sorts, repeats), wanted)
 
 
 def large(repeats: int) -> None:
