@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import allow_code_option, console, json_option, print_json, runs_dir_option
+from pipeline.cli.output import (
+    all_option,
+    allow_code_option,
+    console,
+    every_table,
+    json_option,
+    print_json,
+    runs_dir_option,
+)
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ __all__ = ["command"]
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
 @runs_dir_option
 @allow_code_option
+@all_option
 @json_option
 def command(
     run: str, file: Path | None, sample: int, out: Path | None, seed: int, runs_dir: str, as_json: bool
@@ -48,7 +57,7 @@ def command(
             return
         from pipeline.report.terminal import print_estimates
 
-        print_estimates(console(), estimates, title=directory.path.name)
+        print_estimates(console(), estimates, title=directory.path.name, every=every_table())
         return
     sheet = out or Path(f"{directory.path.name}-audit.csv")
     unread, drawn = export_audit(directory, sheet, sample=sample, seed=seed)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import allow_code_option, json_option, print_json, print_table, print_text, runs_dir_option
+from pipeline.cli.output import (
+    allow_code_option,
+    json_option,
+    print_json,
+    print_table,
+    print_text,
+    provenance,
+    runs_dir_option,
+)
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.plans import CompareDocument
@@ -21,11 +30,18 @@ if TYPE_CHECKING:
     help="What differences are about: items like these, or these very items (then nothing is decided).",
 )  # fmt: skip
 @click.option("--margin", type=float, metavar="D", help="Runs that differ by less than D are equivalent.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write JSON, CSV and the page here.")
 @runs_dir_option
 @allow_code_option
 @json_option
 def command(
-    first: str, second: str, runs_dir: str, as_json: bool, target: Literal["population", "pool"], margin: float | None
+    first: str,
+    second: str,
+    runs_dir: str,
+    as_json: bool,
+    target: Literal["population", "pool"],
+    margin: float | None,
+    out: Path | None,
 ) -> None:
     """The first RUN minus the second, item by item: pairing removes what makes items hard for both."""
     from pipeline.evaluation.options import Options
@@ -36,6 +52,12 @@ def command(
     options = Options(("naive", "lace", "gaps"), target=target, margin=margin)
     compared = compare_runs(first, second, runs_dir=runs_dir, options=options)
     estimates = compared.estimates
+    if out is not None:
+        from pipeline.report.table_files import write_table_report
+
+        told = provenance(*(Path(run) if Path(run).exists() else Path(runs_dir) / run for run in (first, second)))
+        for path in write_table_report(out, estimates, title=f"{first} − {second}", provenance=told):
+            click.echo(f"wrote {path}", err=True)
     if as_json:
         more = {"command": "compare", "first": first, "second": second}
         comparisons = [entry.to_dict() for entry in compared.pairs]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from pipeline.cli.output import console, json_option, print_json
+from pipeline.cli.output import all_option, console, every_table, json_option, print_json, provenance
 from pipeline.cli.table_options import (
     answer_options,
     column_options,
@@ -21,6 +21,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.evaluation.document import EstimateSet
+    from pipeline.report.page_values import Part
     from pipeline.tables.column_roles import ColumnRoles
     from pipeline.tables.shapes.shape import ShapeOptions
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 )
 @click.option("--rehearse", type=int, metavar="B", help="Hide known labels at random B times: error and coverage.")
 @click.option("--seed", type=int, help="Root of all randomness (default 0).")
+@all_option
 @json_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write JSON, CSV and HTML here.")
 def command(tables: tuple[Path, ...], **given: Any) -> None:
@@ -91,11 +93,9 @@ def _means(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
     names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed")
     options = {name: given[name] for name in names}
     options |= {"methods": split_names(given["methods"]) or None, "distribution": distribution or None}
-    _show(
-        tables[0],
-        estimate_table(table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"]),
-        given,
-    )
+    made = estimate_table(table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"])
+    plain = len(tables) == 1 and shape == table_shape({}) and roles is not None and not roles.answer
+    _show(tables, made, given, roles if plain else None)
 
 
 def _votes(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ def _votes(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
     shape = table_shape(cast("ShapeOptions", given))
     roles = ColumnRoles(columns.gold, (*columns.signals, columns.a, columns.b), columns.id, cluster=columns.cluster)
     table, _ = read_shaped_table(tables, roles, shape)
-    _show(tables[0], estimate_votes(table, columns, level=given["level"] or 0.95, seed=given["seed"] or 0), given)
+    _show(tables, estimate_votes(table, columns, level=given["level"] or 0.95, seed=given["seed"] or 0), given)
 
 
 def _best_of_n(table: Path, given: dict[str, Any]) -> None:
@@ -123,21 +123,41 @@ def _best_of_n(table: Path, given: dict[str, Any]) -> None:
     except ValueError:
         raise InputError(f"--best-of-n: {given['best_of_n']!r} is no list of whole numbers") from None
     _show(
-        table, estimate_best_of_n(table, score_columns(given), sizes, given["j"], level=given["level"] or 0.95), given
+        (table,),
+        estimate_best_of_n(table, score_columns(given), sizes, given["j"], level=given["level"] or 0.95),
+        given,
     )
 
 
-def _show(table: Path, estimates: EstimateSet, given: dict[str, Any]) -> None:
+def _show(
+    tables: tuple[Path, ...], estimates: EstimateSet, given: dict[str, Any], roles: ColumnRoles | None = None
+) -> None:
     from pipeline.report.terminal import print_estimates
 
     written: tuple[Path, ...] = ()
+    title = tables[0].name
     if given["out"] is not None:
         from pipeline.report.table_files import write_table_report
 
-        written = write_table_report(given["out"], estimates, title=table.name)
+        parts = {} if roles is None else {"items": _items(tables[0], roles)}
+        told = provenance(*tables, seed=given["seed"] or 0)
+        written = write_table_report(given["out"], estimates, title=title, provenance=told, parts=parts)
     if given["as_json"]:
         print_json(estimates.to_dict())
     else:
-        print_estimates(console(), estimates, title=table.name)
+        print_estimates(console(), estimates, title=title, every=every_table())
     for path in written:
         click.echo(f"wrote {path}", err=True)
+
+
+def _items(path: Path, roles: ColumnRoles) -> tuple[Part, ...]:
+    """The rows of a file for the page; a file that cannot be read a second time has none."""
+    from pipeline.report.table_items import table_items
+    from pipeline.tables.table_source import inspect_source
+    from pipeline.tables.user_table import read_user_table
+
+    if not path.is_file():
+        return ()
+    source = inspect_source(path)
+    frame = read_user_table(source, source.columns).frame
+    return table_items(frame, gold=roles.gold, item=roles.id, model=roles.model)

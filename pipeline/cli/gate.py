@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import json_option, print_json, print_table, runs_dir_option
+from pipeline.cli.output import console, json_option, print_json, runs_dir_option
 from pipeline.cli.table_options import split_names
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.gates import GateDocument, GateMetricEntry, RunNoiseEntry
     from pipeline.evaluation.gate import RunNoise
-    from pipeline.evaluation.gate_verdict import GateReport, GateRow
+    from pipeline.evaluation.gate_verdict import GateReport
     from pipeline.evaluation.gate_versions import GateColumns, Version
 
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--aa", is_flag=True, help="All sources are runs of one version: how much does a run move by itself?")
 @click.option("--rerun", "reruns", multiple=True, metavar="BASE2", help="A further run of the base. Repeatable.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the verdict as a page here.")
 @click.option("--inconclusive", type=click.Choice(["fail", "pass"]), default="fail", help="pass: exit 0, not 11.")
 @runs_dir_option
 @json_option
@@ -69,6 +71,13 @@ def command(sources: tuple[str, ...], as_json: bool, **given: Any) -> int:
         base, candidate, chosen, target=given["target"], slices=given["slices"], reruns=reruns
     )  # fmt: skip
     code = 0 if report.exit == 11 and report.verdict and given["inconclusive"] == "pass" else report.exit
+    if given["out"] is not None:
+        from pipeline.cli.output import provenance
+        from pipeline.report.gate_page import write_gate_page
+
+        reason = _reason(report) if report.verdict is not None else "a difference of these very items, no verdict"
+        write_gate_page(given["out"], report, reason, list(_more(report)), provenance(*map(Path, sources)))
+        click.echo(f"wrote {given['out'] / 'report.html'}", err=True)
     if as_json:
         print_json(_document(report, report.noise, code))
     else:
@@ -117,37 +126,25 @@ def _place(source: str, runs_dir: Path) -> Path:
 
 
 def _show(report: GateReport) -> None:
-    from pipeline.report.values import number, span
+    from pipeline.report.gate_page import gate_table
+    from pipeline.report.printers.terminal import TerminalTable
 
-    percent = all(abs(row.gap) <= 1.0 for row in report.rows if row.gap == row.gap)
-
-    def cells(row: GateRow) -> list[str]:
-        where = "" if row.column is None else f"{row.column} = {row.level}"
-        says = {(True, False): "ships", (False, True): "blocks", (False, False): "open"}
-        named = "" if row.ships is None or row.blocks is None else says[row.ships, row.blocks]
-        interval = "" if row.low != row.low else span(row.low, row.high, percent=percent)
-        return [
-            row.metric, where, str(row.n), number(row.gap, percent=percent), interval,
-            number(row.margin, percent=percent), named,
-        ]  # fmt: skip
-
-    about = "items like these" if report.target == "population" else "these very items"
-    unit = "points" if percent else "the metric's unit"
-    title = f"candidate − base: {report.candidate} − {report.base}, {report.items} shared items, about {about} ({unit})"
-    columns = ["metric", "slice", "items", "difference", "95 % interval", "margin", "says"]
-    print_table(title, columns, [cells(row) for row in report.rows], numeric=(2, 3, 4, 5))
-    if report.only_base or report.only_candidate:
-        click.echo(
-            f"left out: {report.only_base} items of the base only, {report.only_candidate} of the candidate only"
-        )
-    if max(report.epochs) > 1:
-        click.echo(f"epochs averaged per item: {report.epochs[0]} of the base, {report.epochs[1]} of the candidate")
-    if report.noise is not None:
-        click.echo(_noise_line(report.noise))
+    console().print(TerminalTable(gate_table(report)))
+    for line in _more(report):
+        click.echo(line)
     for note in report.notes:
         click.echo(f"note: {note}")
     if report.verdict is not None:
         click.echo(f"{report.verdict}: {_reason(report)}")
+
+
+def _more(report: GateReport) -> Iterator[str]:
+    if report.only_base or report.only_candidate:
+        yield f"left out: {report.only_base} items of the base only, {report.only_candidate} of the candidate only"
+    if max(report.epochs) > 1:
+        yield f"epochs averaged per item: {report.epochs[0]} of the base, {report.epochs[1]} of the candidate"
+    if report.noise is not None:
+        yield _noise_line(report.noise)
 
 
 def _reason(report: GateReport) -> str:

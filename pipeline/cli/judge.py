@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from pipeline.cli.output import json_option, runs_dir_option
-from pipeline.cli.run import budget_option, interrupts_explained, invocation, quiet_option, show_result
+from pipeline.cli.output import all_option, invocation, json_option, runs_dir_option
+from pipeline.cli.run import budget_option, interrupts_explained, quiet_option, show_result
 from pipeline.cli.table_options import split_names
 
 
@@ -34,6 +34,7 @@ from pipeline.cli.table_options import split_names
 @budget_option
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, whatever the forecast says.")
 @quiet_option
+@all_option
 @json_option
 def command(table: Path, runs_dir: str, save_config: Path | None, as_json: bool, **given: Any) -> None:
     """Judge the responses in TABLE; people's ratings of some of them correct the judges. No target is asked."""

@@ -10,7 +10,14 @@ import click
 
 from pipeline.cli.completion import offer_runs
 from pipeline.cli.label_plans import import_under_plan, ledger_file, next_, plan, status
-from pipeline.cli.output import allow_code_option, console, json_option, print_json, runs_dir_option
+from pipeline.cli.output import (
+    all_option,
+    allow_code_option,
+    console,
+    json_option,
+    print_json,
+    runs_dir_option,
+)
 from pipeline.cli.table_options import column_options, column_roles, estimate_command
 from pipeline.errors import InputError
 
@@ -82,6 +89,7 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
 @click.option("--forget-plan", is_flag=True, help="Go on without the plan; its looks stay counted.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), help="The plan's file.")
 @allow_code_option
+@all_option
 @json_option
 @runs_dir_option
 def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,6 +38,30 @@ allow_code_option = click.option(
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout (auxeval schema COMMAND: its shape)."
 )
+
+
+def _every(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    context.meta[__name__] = wanted
+
+
+all_option = click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    expose_value=False,
+    callback=_every,
+    help="Print every table, however long; without it at most 60 lines.",
+)
+
+
+def every_table() -> bool:
+    """Whether the command that runs was given ``--all``."""
+    return bool(click.get_current_context().meta.get(__name__))
+
+
+def invocation() -> str:
+    """The command as the user typed it, for manifests and pages."""
+    return shlex.join(["auxeval", *sys.argv[1:]])
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -94,3 +120,22 @@ def print_text(text: str) -> None:
     from pipeline.report.values import plain
 
     console().print(Text(plain(text)))
+
+
+def provenance(*files: Path, seed: int | None = None) -> list[tuple[str, str | int]]:
+    """What a page says of where its numbers come from: files with their hashes, command, seed, versions, the day."""
+    from datetime import UTC, datetime
+    from hashlib import file_digest
+    from importlib.metadata import version
+    from platform import python_version
+
+    made: list[tuple[str, str | int]] = [("Command", invocation())]
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as content:
+                made.append((f"SHA-256 of {file.name}", file_digest(content, "sha256").hexdigest()))
+        else:
+            made.append(("Source", str(file)))
+    made += [("Seed", seed)] if seed is not None else []
+    packages = ", ".join(f"{name} {version(name)}" for name in ("auxeval", "numpy", "polars"))
+    return [*made, ("Versions", f"Python {python_version()}, {packages}"), ("Made", f"{datetime.now(UTC):%Y-%m-%d}")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import allow_code_option, json_option, runs_dir_option
-from pipeline.cli.run import invocation, show_result
+from pipeline.cli.output import all_option, allow_code_option, invocation, json_option, runs_dir_option
+from pipeline.cli.run import show_result
 
 
 @click.command()
@@ -14,6 +14,7 @@ from pipeline.cli.run import invocation, show_result
 @click.option("--out", metavar="DIR", help="Directory of the new run (default: RUN-replay).")
 @runs_dir_option
 @allow_code_option
+@all_option
 @json_option
 def command(source: str, out: str | None, runs_dir: str, as_json: bool) -> None:
     """Replay RUN, or a cassette file, without network; a response that was not recorded is an error."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.output import allow_code_option, json_option, runs_dir_option
-from pipeline.cli.run import budget_option, interrupts_explained, invocation, quiet_option, show_result
+from pipeline.cli.output import all_option, allow_code_option, invocation, json_option, runs_dir_option
+from pipeline.cli.run import budget_option, interrupts_explained, quiet_option, show_result
 
 
 @click.command()
@@ -27,6 +27,7 @@ from pipeline.cli.run import budget_option, interrupts_explained, invocation, qu
 @click.option("--yes", "-y", is_flag=True, help="Pay again for replies that are no longer in the cache.")
 @quiet_option
 @allow_code_option
+@all_option
 @json_option
 def command(
     run: str,

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.output import allow_code_option, console, json_option, print_json, runs_dir_option
+from pipeline.cli.output import (
+    all_option,
+    allow_code_option,
+    console,
+    every_table,
+    invocation,
+    json_option,
+    print_json,
+    runs_dir_option,
+)
 
 if TYPE_CHECKING:
     from pipeline.runs.interface import RunResult
 
 quiet_option = click.option("--quiet", is_flag=True, help="No progress on stderr.")
 budget_option = click.option("--budget-usd", type=float, metavar="X", help="Stop before more than this is spent.")
-
-
-def invocation() -> str:
-    """The command as the user typed it, for the manifest."""
-    import shlex
-    import sys
-
-    return shlex.join(["auxeval", *sys.argv[1:]])
 
 
 @click.command()
@@ -36,6 +37,7 @@ def invocation() -> str:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, whatever the forecast says.")
 @quiet_option
 @allow_code_option
+@all_option
 @json_option
 @click.option(
     "--dask", metavar="ADDRESS|local:N", help="Collect on a Dask scheduler's workers, or on N local processes."
@@ -100,6 +102,7 @@ def show_result(result: RunResult, as_json: bool) -> None:
     if as_json:
         print_json(result.estimates.to_dict())
         return
+    from pipeline.report.document_tables import with_axis
     from pipeline.report.terminal import print_estimates
 
     manifest = result.manifest
@@ -108,7 +111,8 @@ def show_result(result: RunResult, as_json: bool) -> None:
     mark = " (simulated models)" if simulated else ""
     title = f"{benchmark.get('name')}: {manifest.get('labeled')} of {benchmark.get('items')} items labeled{mark}"
     rated = benchmark.get("grading") == "rating"
-    print_estimates(console(), result.estimates, title=title, judged=rated)
+    estimates = with_axis(result.estimates, str(benchmark.get("profile") or "profile"))
+    print_estimates(console(), estimates, title=title, judged=rated, every=every_table())
     calls = manifest.get("calls") or {}
     cost = manifest.get("cost_usd")
     money = f", ${cost:.4f}" if cost else ""

@@ -140,7 +140,7 @@ def _alone(
     return Figure(
         f"{target}: profile by {profile.column or 'the axis'}", tuple(made), _axis(profile),
         Axis("", percent=percent, low=-0.05 if percent else None, high=1.05 if percent else None),
-        "Dark band: point by point; light: the whole curve.", width=460, height=280,
+        "Dark band: point by point; light: the whole curve.", width=336, height=240,
     )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def gap_profiles(estimates: EstimateSet) -> tuple[Figure, ...]:
     axis = _spanning(curves, percent, (0.0,))
     return tuple(
         Figure(f"{g.a} − {g.b} along {p.column or 'the axis'}", (curve,), _axis(p), axis,
-               f"{g.a} − {g.b}, point by point.", width=460, height=260)
+               "Point by point.", width=336, height=220)
         for (g, p), curve in zip(made, curves, strict=True)
     )  # fmt: skip
 
@@ -191,7 +191,7 @@ def calibration(judge: JudgeValidity) -> Figure | None:
     return Figure(
         f"{judge.signal}: calibration", (series,), Axis("the judge's score"), Axis("labels"),
         "Fifths of the labeled answers by score; on the dotted diagonal the judge says what people say.",
-        diagonal=True, width=460, height=320,
+        diagonal=True, width=336, height=280,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.evaluation.document import EstimateSet
 from pipeline.report import document_figures as figures
 from pipeline.report import document_tables as tables
+from pipeline.report import profile_tables
 from pipeline.report.page_values import Beside, Folded, Part, Prose, Section, parts_of
 from pipeline.report.terminal import worth_sentences
 from pipeline.report.values import Figure
@@ -64,14 +65,13 @@ def document_sections(
 def _document_parts(estimates: EstimateSet) -> dict[str, tuple[Part, ...]]:
     board, forest, gaps = tables.leaderboard(estimates), figures.forest(estimates), figures.gap_forest(estimates)
     drawn, along = list(figures.profiles(estimates)), figures.gap_profiles(estimates)
-    profile_tables, gap_tables = tuple(tables.profiles(estimates)), tuple(tables.gap_profiles(estimates))
+    others = parts_of(profile_tables.comparators(estimates))
+    along_tables, gap_tables = tuple(profile_tables.profiles(estimates)), tuple(profile_tables.gap_profiles(estimates))
     profile_parts: list[Part] = []
     for overlay, alone in drawn:
         profile_parts += [overlay, _several("Each target alone, with its joint band and the labels alone", alone)]
     judged = [
-        part
-        for judge in estimates.judges
-        for part in parts_of(_beside(figures.calibration(judge), figures.kindness(judge)))
+        part for judge in estimates.judges for part in parts_of(figures.calibration(judge), figures.kindness(judge))
     ]
     sentences = worth_sentences(estimates)
     told: list[Part] = [Prose(sentence) for sentence in sentences[:_MOST_BESIDE]]
@@ -81,8 +81,8 @@ def _document_parts(estimates: EstimateSet) -> dict[str, tuple[Part, ...]]:
     means = tables.means(estimates) if tables.singles(estimates) else None
     return {
         "leaderboard": parts_of(board, tables.unread(estimates)),
-        "profiles": parts_of(profile_parts, _folded("The numbers of the profiles", profile_tables),
-                             _folded("Other profiles on the same labels", parts_of(tables.comparators(estimates)))),
+        "profiles": parts_of(profile_parts, _folded("The numbers of the profiles", along_tables),
+                             _folded("Other profiles on the same labels", others)),
         "gaps": parts_of(gaps, tables.gaps(estimates), _several("Gaps along the profile", along) if along else None,
                          _folded("The numbers of the gaps along the profile", gap_tables)),
         "best-of-n": parts_of(figures.best_of_n(estimates), tables.best_of_n(estimates)),
@@ -90,11 +90,6 @@ def _document_parts(estimates: EstimateSet) -> dict[str, tuple[Part, ...]]:
         "signals": parts_of(figures.labels_worth(estimates), told),
         "compared": parts_of(forest, means, tables.rehearsal(estimates)),
     }  # fmt: skip
-
-
-def _beside(*made: Figure | None) -> Beside | None:
-    kept = tuple(figure for figure in made if figure is not None)
-    return Beside(kept) if kept else None
 
 
 def _several(summary: str, made: Sequence[Figure]) -> Part:
@@ -123,5 +118,5 @@ def document_tables(estimates: EstimateSet) -> list[Any]:
     """Every table of a paper, in the order of the page."""
     board = tables.leaderboard(estimates)
     means = [tables.means(estimates, "Mean performance")] if tables.singles(estimates) else []
-    made = [board, *means, *tables.profiles(estimates), tables.gaps(estimates), tables.best_of_n(estimates)]
+    made = [board, *means, *profile_tables.profiles(estimates), tables.gaps(estimates), tables.best_of_n(estimates)]
     return [table for table in made if table is not None]

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pipeline.estimators.gaps.ranking import RankSet
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.evaluation.document import Decisions, EstimateSet, PairDecision
-from pipeline.evaluation.methods import SHRUNK, SHRUNK_NOTE, decides, leading, leads, method_about, method_label
+from pipeline.evaluation.methods import decides, leading, method_about, method_label
 from pipeline.evaluation.reading import GradingError
 from pipeline.evaluation.rehearsal import rehearsed_of
+from pipeline.evaluation.validity import JudgeValidity
 from pipeline.report.values import Axis, Cell, Column, Drawn, Number, Table, number, quantity, range_of, table
+
+
+def with_axis(estimates: EstimateSet, name: str) -> EstimateSet:
+    """The document with the axis called by its name: the tables of a run call every axis ``profile``."""
+
+    def named(made: Estimate | Profile) -> Estimate | Profile:
+        return replace(made, column=name) if isinstance(made, Profile) and made.column == "profile" else made
+
+    def sliced(judge: JudgeValidity) -> JudgeValidity:
+        parts = tuple(replace(part, by=name) if part.by == "profile" else part for part in judge.slices)
+        return replace(judge, slices=parts)
+
+    return replace(
+        estimates,
+        targets={t: {m: named(made) for m, made in methods.items()} for t, methods in estimates.items()},
+        gaps=tuple(replace(gap, estimate=named(gap.estimate)) for gap in estimates.gaps),
+        judges=tuple(map(sliced, estimates.judges)),
+    )
 
 
 def singles(estimates: EstimateSet) -> list[Estimate]:
@@ -50,7 +70,7 @@ def _titled(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _error(value: float, percent: bool) -> Number:
+def error_of(value: float, percent: bool) -> Number:
     return quantity(value, percent=percent, digits=2 if percent else 1)
 
 
@@ -80,7 +100,7 @@ def _mean(method: str, estimate: Estimate, percent: bool) -> list[Cell]:
     if estimate.interval == "none":
         return [method_label(method), value, "", "", estimate.n, ""]
     interval = range_of(estimate.low, estimate.high, percent=percent)
-    return [method_label(method), value, _error(estimate.se, percent), interval, estimate.n, worth(estimate)]
+    return [method_label(method), value, error_of(estimate.se, percent), interval, estimate.n, worth(estimate)]
 
 
 def ordered(estimates: EstimateSet) -> list[tuple[str, Estimate]]:
@@ -137,12 +157,16 @@ def leaderboard(estimates: EstimateSet, title: str = "Leaderboard") -> Table | N
             ]  # fmt: skip
         made.append([*row, mean.n, worth(mean)])
     columns = [Column("target")]
-    columns += [Column("rank", True, term="rank range"), Column("could be", axis=places)] if ranks else []
+    columns += (
+        [Column("rank", True, term="rank range"), Column("could be", axis=places, room=16 * min(len(rows), 8) + 20)]
+        if ranks
+        else []
+    )
     columns += [Column("%" if percent else "value", True, term="estimate"), Column("", axis=axis)]
     columns.append(Column(_level(estimates), True, term="interval"))
     if several:
         columns += [Column("gap", True), Column(f"{100 * joint:g} % jointly", True, term="jointly")]
-        columns.append(Column("verdict"))
+        columns.append(Column("verdict", aside=True))
     columns += [Column("labels", True), Column("worth", True)]
     return Table(
         _titled(title, about(estimates)), tuple(columns), tuple(map(tuple, made)),
@@ -179,7 +203,7 @@ def gaps(estimates: EstimateSet) -> Table | None:
             alone = range_of(estimate.low, estimate.high, percent=percent)
             rows.append([
                 f"{gap.a} − {gap.b}", method_label(gap.method), quantity(estimate.value, percent=percent),
-                _error(estimate.se, percent), both if pair else alone, p, pair.said if pair else "",
+                error_of(estimate.se, percent), both if pair else alone, p, pair.said if pair else "",
             ])  # fmt: skip
     if not rows:
         return None
@@ -187,99 +211,15 @@ def gaps(estimates: EstimateSet) -> Table | None:
     note = f"{level}: all pairs together; of other methods than LACE, this pair alone. p: Holm's, of no difference."
     if decided is not None and decided.target == "pool":
         note += " A difference of these very items is a fact, not an inference: there is no verdict."
+    columns: list[str | Column] = ["a − b", "method", "gap", "SE", level, Column("p", True, aside=True), "verdict"]
     return table(
-        _titled("Paired gaps", about(estimates)), ["a − b", "method", "gap", "SE", level, "p", "verdict"], rows,
+        _titled("Paired gaps", about(estimates)), columns, rows,
         numeric=range(2, 6), note=note, source="estimates.json, gaps and decisions → pairs",
     )  # fmt: skip
 
 
 def _p(p: float) -> str:
     return "–" if not math.isfinite(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def profile_title(profile: Profile) -> str:
-    """``LACE profile along level``, with what a reader must know of it: whether it is smoothed, what it is about."""
-    along = f" along {profile.column}" if profile.column else ""
-    smoothed = ", smoothed" if profile.smoothed else ""
-    very = ", of these very items" if profile.target == "pool" else ""
-    return f"{method_label(profile.method)}{along}{smoothed}{very}"
-
-
-_BAND, _ALONE = "lace_profile_band", "naive_profile"
-
-
-def profiles(estimates: EstimateSet) -> Iterator[Table]:
-    """Every profile that leads, with what stands beside it: the band of the whole curve, labels alone, the shrunk."""
-    for target, methods in estimates.items():
-        for method, profile in methods.items():
-            name, _, axis = method.partition(":")
-            if isinstance(profile, Profile) and leads(method) and not (name == SHRUNK and len(methods) > 1):
-                beside = {
-                    other: made
-                    for other in (_BAND, _ALONE, SHRUNK)
-                    if isinstance(made := methods.get(f"{other}:{axis}" if axis else other), Profile)
-                    and other != name
-                    and len(made.at) == len(profile.at)
-                }
-                yield _profile(target, method, profile, beside)
-
-
-def _profile(target: str, method: str, profile: Profile, beside: Mapping[str, Profile]) -> Table:
-    percent = bool(all(-0.5 <= v <= 1.5 for v in profile.value if math.isfinite(v)))
-    rows: list[list[Cell]] = []
-    for k, at in enumerate(profile.at.tolist()):
-        row: list[Cell] = [at_text(at), *_point(profile, k, percent)]
-        for name, other in beside.items():
-            row += [] if name == _BAND else [quantity(other.value[k], percent=percent)]
-            row += [] if name == _ALONE else [range_of(other.low[k], other.high[k], percent=percent)]
-        effective = float(profile.n_effective[k])
-        rows.append([*row, Number(effective, number(effective, percent=False, digits=-1)), profile.verdict[k]])
-    columns = ["at", "%" if percent else "value", "SE", f"{100 * profile.level:.0f} % interval"]
-    named = {_BAND: ["joint band"], _ALONE: ["labels alone"], SHRUNK: ["shrunk", "shrunk, interval"]}
-    columns += [column for name in beside for column in named[name]]
-    note = "interval: this point alone; joint band: the whole curve at once. labels: in reach of the point."
-    shrunk = f" {SHRUNK_NOTE}" if SHRUNK in beside or method.partition(":")[0] == SHRUNK else ""
-    return table(
-        f"{target}: {profile_title(profile)}", [*columns, "labels", "signals"], rows,
-        numeric=range(1, len(columns) + 1), note=note + shrunk,
-        source=f"estimates.json, targets → {target} → {', '.join((method, *beside))}",
-    )  # fmt: skip
-
-
-def _point(profile: Profile, k: int, percent: bool) -> tuple[Cell, Cell, Cell]:
-    """Value, standard error and interval at one point."""
-    interval = range_of(profile.low[k], profile.high[k], percent=percent)
-    return quantity(profile.value[k], percent=percent), _error(profile.se[k], percent), interval
-
-
-def comparators(estimates: EstimateSet) -> Table | None:
-    """Every other profile, point by point; None where none was asked for."""
-    percent, rows = is_share(estimates), list[list[Cell]]()
-    for target, methods in estimates.items():
-        for method, profile in methods.items():
-            if isinstance(profile, Profile) and not leads(method) and method.partition(":")[0] not in (_BAND, _ALONE):
-                rows += [
-                    [target, method_label(method), at_text(at), *_point(profile, k, percent)]
-                    for k, at in enumerate(profile.at.tolist())
-                ]
-    columns = ["target", "method", "at", "%" if percent else "value", "SE", "interval"]
-    return table("Other profiles", columns, rows, numeric=range(3, 6), source="estimates.json") if rows else None
-
-
-def gap_profiles(estimates: EstimateSet) -> Iterator[Table]:
-    """Every difference along an axis."""
-    percent = is_share(estimates)
-    for gap in estimates.gaps:
-        profile = gap.estimate
-        if isinstance(profile, Profile):
-            rows: list[list[Cell]] = [
-                [at_text(at), *_point(profile, k, percent)] for k, at in enumerate(profile.at.tolist())
-            ]
-            yield table(
-                f"{gap.a} − {gap.b} along {profile.column or 'the axis'}", ["at", "gap", "SE", "interval"], rows,
-                numeric=(1, 2, 3), note=f"Intervals hold point by point, {100 * profile.level:g} %.",
-                source=f"estimates.json, gaps, method {gap.method}",
-            )  # fmt: skip
 
 
 def best_of_n(estimates: EstimateSet) -> Table | None:

@@ -36,6 +36,7 @@ _STATES = {
     "null": "something is null",
     "swap": "verdict changes with the order",
     "against": "judge against gold",
+    "differ": "targets differ",
     "labeled": "labeled",
     "unlabeled": "not labeled",
 }

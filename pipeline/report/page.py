@@ -94,6 +94,19 @@ def write_document(folder: Path, page: Page, estimates: EstimateSet, texts: Mapp
         raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
+def write_page(folder: Path, page: Page) -> None:
+    """Write ``report.html`` alone, for a document whose numbers stand in no ``EstimateSet``.
+
+    Raises:
+        DataError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / "report.html", html(page))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
 def _write(path: Path, content: Iterable[str] | Iterator[str]) -> None:
     """Piece by piece into a draft, which then takes the place of the file."""
     draft = path.with_name(path.name + ".draft")

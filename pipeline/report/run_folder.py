@@ -15,6 +15,7 @@ import yaml
 from pipeline.errors import DataError
 from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.foreign_json import read_json
+from pipeline.report.document_tables import with_axis
 from pipeline.tables.store import read_table
 
 _MOST_LOG = 800_000_000
@@ -72,7 +73,7 @@ class RunFolder:
     @cached_property
     def estimates(self) -> EstimateSet:
         """estimates.json."""
-        return read_estimates(self.path / "estimates.json")
+        return with_axis(read_estimates(self.path / "estimates.json"), self.axis)
 
     def table(self, name: str, *, without: Collection[str] = ()) -> pl.DataFrame:
         """One table of the run, or the columns of it that are not in ``without``."""

@@ -11,6 +11,7 @@ from pipeline.estimators.worth import MIN_RANGE_LABELS
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.methods import leading, leads
 from pipeline.report import document_tables as tables
+from pipeline.report import profile_tables
 from pipeline.report.document_tables import audit_sentence
 from pipeline.report.printers.terminal import TerminalTable
 from pipeline.report.values import Table, plain
@@ -23,6 +24,8 @@ _LINES = 56
 """Lines that a document may take; what its command prints after it makes 60."""
 _HELP = 1.05
 _MOST_WARNINGS = 6
+_SIDE_BY_SIDE = 4
+"""Targets whose profiles fit beside each other."""
 
 
 def print_estimates(
@@ -47,19 +50,19 @@ def print_estimates(
         room.line(f"! {message}", style="yellow")
     if warned[most:]:
         room.line(f"! and {len(warned) - most} more (--all prints them)", style="yellow")
-    for table in _tables(estimates, title, judged):
+    for table in _tables(estimates, title, judged, every):
         room.table(table)
     if estimates.audit is not None:
         room.line(audit_sentence(estimates.audit))
     for sentence in worth_sentences(estimates):
         room.line(sentence, optional=True)
     for name, part in estimates.criteria.items():
-        for table in _tables(part, f"criterion {name}", judged):
+        for table in _tables(part, f"criterion {name}", judged, every):
             room.table(table)
     room.close()
 
 
-def _tables(estimates: EstimateSet, title: str, judged: bool) -> Iterator[Table]:
+def _tables(estimates: EstimateSet, title: str, judged: bool, every: bool) -> Iterator[Table]:
     """In the order in which a reader needs them."""
     if judged and (judges := tables.judges(estimates)):
         yield judges
@@ -71,7 +74,12 @@ def _tables(estimates: EstimateSet, title: str, judged: bool) -> Iterator[Table]
     for made in (tables.unread(estimates), tables.gaps(estimates), tables.best_of_n(estimates)):
         if made is not None:
             yield made
-    yield from tables.profiles(estimates)
+    along = list(profile_tables.profiles(estimates))
+    overview = list(profile_tables.overview(estimates))
+    if overview and not every and len(estimates) <= _SIDE_BY_SIDE:
+        yield from overview
+    else:
+        yield from along
     if (rehearsed := tables.rehearsal(estimates)) is not None:
         yield rehearsed
 

@@ -188,12 +188,16 @@ class Column:
         numeric: flush right, never folded.
         axis: its cells are drawn on this axis.
         term: the word of the glossary that explains it, where that is not its name.
+        aside: left out of a terminal that is too narrow for all columns.
+        room: pixels of a drawn cell.
     """
 
     name: str
     numeric: bool = False
     axis: Axis | None = None
     term: str = ""
+    aside: bool = False
+    room: int = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +233,9 @@ class Table:
         """The rows without the breaks."""
         return tuple(row for row in self.rows if row is not None)
 
-    def undrawn(self) -> Table:
-        """The table without the columns that are drawn, for media of text alone."""
-        kept = [k for k, column in enumerate(self.columns) if column.axis is None]
+    def undrawn(self, *, aside: bool = True) -> Table:
+        """The table without the columns that are drawn, for media of text alone; or without those aside too."""
+        kept = [k for k, column in enumerate(self.columns) if column.axis is None and (aside or not column.aside)]
         if len(kept) == len(self.columns):
             return self
         rows = tuple(None if row is None else tuple(row[k] for k in kept) for row in self.rows)

@@ -162,7 +162,7 @@ def test_a_figure_without_any_number_is_still_a_figure() -> None:
 def test_labels_of_an_axis_never_run_into_one_another(high: float, width: int) -> None:
     drawn = svg(Figure("t", (Series("s", [0.0, high], [0.0, 1.0]),), Axis("x"), Axis("y"), width=width))
     ticks = [
-        (float(e.get("x", "nan")), 6.6 * len(e.text or ""))
+        (float(e.get("x", "nan")), 7.5 * len(e.text or ""))
         for e in ElementTree.fromstring(drawn)
         if e.tag.endswith("text") and e.get("text-anchor") == "middle" and e.get("y") == "311.0"
     ]

@@ -11,8 +11,8 @@ from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.methods import SHRUNK
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
-from pipeline.report.document_tables import profiles
 from pipeline.report.printers.html import html
+from pipeline.report.profile_tables import profiles
 from pipeline.report.run_sections.repeats import repeats
 from pipeline.report.table_files import table_page
 from pipeline.report.values import Number, Table

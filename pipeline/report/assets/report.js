@@ -30,7 +30,7 @@
     const spans = [...table.tHead.rows[0].cells].map((cell) => cell.hasAttribute("data-span"));
     const line = (row, head) =>
       [...row.cells].flatMap((cell, k) => {
-        const text = cell.textContent.replaceAll("\u00a0", " ");
+        const text = [...cell.childNodes].filter((n) => n.nodeName !== "BUTTON" && n.nodeName !== "svg").map((n) => n.textContent).join("").replaceAll("\u00a0", " ");
         if (!spans[k]) return ["v" in cell.dataset ? cell.dataset.v : plain(text)];
         if (head) return [`${text} low`, `${text} high`];
         return "w" in cell.dataset ? [cell.dataset.v, cell.dataset.w] : ["", ""];
@@ -58,9 +58,32 @@
     });
   }
 
+  // Boards are sorted by the column whose header is pressed: numbers by their digits, names as they read.
+  for (const table of document.querySelectorAll(".board table")) {
+    [...table.tHead.rows[0].cells].forEach((head, k) => {
+      if (head.classList.contains("drawn")) return;
+      const button = el("button", "↕", "sort");
+      button.type = "button";
+      button.setAttribute("aria-label", `Sort by ${head.textContent}`);
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const key = (row) => row.cells[k].dataset.v ?? row.cells[k].textContent;
+        const order = (a, b) => (isNaN(parseFloat(key(a))) || isNaN(parseFloat(key(b))) ? key(a).localeCompare(key(b)) : parseFloat(key(a)) - parseFloat(key(b)));
+        const rows = [...table.tBodies[0].rows].sort((a, b) => (up ? order(a, b) : order(b, a)));
+        table.tBodies[0].append(...rows);
+      });
+      head.append(button);
+    });
+  }
+
   // Items: an index that is searched at once, details in blocks that are unpacked when looked at.
   const list = byId("item-list");
-  if (!list) return;
+  if (!list) {
+    root.dataset.ready = "yes";
+    return;
+  }
   const unpack = async (id) => {
     const packed = Uint8Array.from(atob(byId(id).textContent), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -164,6 +187,16 @@
     return entry;
   };
 
+  const cellsOf = (cells) => {
+    const list = el("dl", null, "cells");
+    for (const [name, value] of cells) {
+      const long = value !== null && (value.length > 120 || value.includes("\n"));
+      const box = el("div", null, long ? "long" : "");
+      box.append(el("dt", name), long ? el("pre", value) : el("dd", shown(value), value === null ? "null" : ""));
+      list.append(box);
+    }
+    return list;
+  };
   const answerOf = (name, found) => {
     const box = el("section", null, "answer");
     const head = el("h4", name);
@@ -175,6 +208,7 @@
     head.append(" ", grade(found.phi));
     const said = found.confidence === null ? "no confidence stated" : `confidence ${found.confidence}`;
     if (found.outcome !== null) box.append(line("Answer", shown(found.answer), said, `outcome ${found.outcome}`));
+    if (found.cells) box.append(cellsOf(found.cells));
     if (found.nulls.length) box.append(line("Why null", ...found.nulls));
     if (found.outcome !== null) box.append(reply(found.text));
     if (found.more.length) box.append(line("φ of further answers", ...found.more.map(shown)));
@@ -196,15 +230,18 @@
 
   const detailsOf = (item, index) => {
     const inside = el("div", null, "inside");
-    inside.append(el("pre", item.question));
+    if (item.question) inside.append(el("pre", item.question));
     if (item.choices) inside.append(line("Choices", ...item.choices.map((c, k) => `${String.fromCharCode(65 + k)} ${c}`)));
     const level = item.profile === null ? "" : `${index.axis} ${item.profile}`;
-    inside.append(line("Gold", shown(item.gold), level, item.labeled ? "labeled" : "not labeled"));
+    const labeled = item.labeled ? "labeled" : "not labeled";
+    inside.append(item.gold === null ? line("Item", level, labeled) : line("Gold", shown(item.gold), level, labeled));
+    const beside = el("div", null, "answers");
+    inside.append(beside);
     item.targets.forEach((found, k) => {
       const box = answerOf(index.targets[k], found);
       const calls = found === null ? [] : callsOf(item, index, k);
       if (calls.length) box.append(promptsOf(item, index, calls, "Prompts"));
-      inside.append(box);
+      beside.append(box);
     });
     item.anchors.forEach((found, k) => {
       if (!found) return;
@@ -227,11 +264,16 @@
     for (const number of matches.slice(drawn, drawn + count)) {
       const [id, question, labeled, , phi] = index.items[number];
       const entry = el("details");
-      const head = el("summary");
-      head.append(el("b", id), labeled ? " · labeled · " : " · ", question, " ");
-      phi.forEach((value) => {
-        const known = value !== null;
-        const mark = el("span", known ? (value >= 0.5 ? "✓" : "✗") : "–", known ? (value >= 0.5 ? "right" : "wrong") : "null");
+      const head = el("summary", null, "row");
+      const named = el("span", null, "what");
+      named.append(el("b", id), labeled ? " · labeled" : "", question ? ` · ${question}` : "");
+      head.append(named);
+      phi.forEach((value, k) => {
+        const graded = value !== null;
+        const word = graded ? (value === 1 ? "✓" : value === 0 ? "✗" : String(Math.round(value * 100) / 100)) : "–";
+        const mark = el("span", word, `cell ${graded ? (value >= 0.5 ? "right" : "wrong") : "null"}`);
+        mark.title = index.targets[k];
+        mark.setAttribute("aria-hidden", "true");
         head.append(mark);
       });
       head.append(el("span", ` (${phi.map((v, k) => `${index.targets[k]} ${v === null ? "no φ" : v >= 0.5 ? "right" : "wrong"}`).join(", ")})`, "spoken"));
@@ -260,10 +302,15 @@
     swap: (_, flags) => flags & 2,
     against: (_, flags) => flags & 4,
   };
+  const differ = (phi) => {
+    const graded = phi.filter((p) => p !== null);
+    return graded.length > 1 && graded.some((p) => p !== graded[0]);
+  };
   const wanted = (entry, target, state, level) => {
     const [, , labeled, at, phi, flags] = entry;
     if (level && at !== level) return false;
     if (state === "labeled" || state === "unlabeled") return Boolean(labeled) === (state === "labeled");
+    if (state === "differ") return differ(phi);
     const test = tests[state];
     if (!test) return true;
     return target === "" ? phi.some((p, k) => test(p, flags[k])) : Boolean(test(phi[Number(target)], flags[Number(target)]));
@@ -310,6 +357,18 @@
   };
   unpack("item-index").then((found) => {
     index = found;
+    const heads = byId("item-heads");
+    const narrow = index.targets.length > 6;
+    for (const box of [heads, list]) {
+      box.style.setProperty("--targets", index.targets.length);
+      box.style.setProperty("--cell", narrow ? "2.6rem" : "5.5rem");
+    }
+    heads.append(el("span", "item", "what"));
+    for (const name of index.targets) {
+      const head = el("span", name, "cell");
+      head.title = name;
+      heads.append(head);
+    }
     for (const id of ["search", "target", "state", "level", "full"]) if (byId(id)) byId(id).addEventListener("input", later);
     byId("more").addEventListener("click", () => draw(100));
     filter();

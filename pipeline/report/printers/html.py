@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from pipeline.report.page_values import Page
 from pipeline.report.printers.svg import axis_strip, drawn_cell, svg
 from pipeline.report.terms import TERMS, term_of
-from pipeline.report.values import Axis, Drawn, Span, Table, cell_text, clean, number
+from pipeline.report.values import Column, Drawn, Span, Table, cell_text, clean, number
 
 _ROOM = Path(__file__).resolve().parent.parent
 _EMPHASIS = re.compile(r"\*([^*\s](?:[^*]*[^*\s])?)\*")
@@ -48,7 +48,7 @@ def _environment() -> Environment:
         term=term_of,
         slug=lambda word: re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-"),
         svg=lambda figure: Markup(svg(figure)),
-        strip=lambda axis: Markup(axis_strip(axis)),
+        strip=lambda column: Markup(axis_strip(column.axis, column.room)),
         draw=_draw,
         spans=_spans,
         emphasis=_emphasis,
@@ -61,9 +61,10 @@ def _visible(value: Any) -> Any:
     return value if isinstance(value, Markup) or not isinstance(value, str) else clean(value)
 
 
-def _draw(cell: Drawn, axis: Axis) -> Markup:
+def _draw(cell: Drawn, column: Column) -> Markup:
     ends = f", {number(cell.low, percent=False, digits=-1)} to {number(cell.high, percent=False, digits=-1)}"
-    return Markup(drawn_cell(cell, axis, f"{number(cell.value, percent=False, digits=-1)}{ends}"))
+    assert column.axis is not None
+    return Markup(drawn_cell(cell, column.axis, column.room, f"{number(cell.value, percent=False, digits=-1)}{ends}"))
 
 
 def _spans(table: Table, position: int) -> bool:

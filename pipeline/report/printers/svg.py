@@ -17,11 +17,9 @@ _STYLE = (
     "text{font:12px system-ui,sans-serif;fill:currentColor}.axis{stroke:currentColor;stroke-opacity:.45}"
     ".grid{stroke:currentColor;stroke-opacity:.13}.mark{stroke:currentColor;stroke-opacity:.6;stroke-dasharray:2 3}"
 )
-_LETTER = 6.6
-"""Mean width of a letter at 12 px; wide scripts take twice as much."""
+_LETTER = 7.5
+"""Width of a letter at 12 px, in the widest of the fonts that are commonly the default; wide scripts take twice it."""
 _ROW = 24
-STRIP = 180
-"""Width of a drawn cell."""
 Scale = Callable[[float], float]
 
 
@@ -32,7 +30,8 @@ def colour(tone: int | None) -> str:
 
 def standalone(drawing: str) -> str:
     """An SVG that is a file of its own: on white, whatever the viewer's theme."""
-    begun = drawing.replace("<svg ", '<svg color="#1f2937" style="background:#fff" ', 1)
+    space = 'xmlns="http://www.w3.org/2000/svg" color="#1f2937" style="background:#fff"'
+    begun = drawing.replace("<svg ", f"<svg {space} ", 1)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{begun}\n'
 
 
@@ -141,7 +140,7 @@ def _put(x: float, y: float, content: str, anchor: str = "start", room: float = 
 
 
 def svg(figure: Figure) -> str:
-    """The figure as one SVG element.
+    """The figure as one SVG element of an HTML page.
 
     Raises:
         ValueError: a value ≤ 0 on a logarithmic axis.
@@ -174,7 +173,7 @@ def svg(figure: Figure) -> str:
         parts += _series(series, _tone(series, k), x, y, dodged[k])
     title = _text(figure.title)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         f' role="img" aria-label="{title}"><title>{title}</title><style>{_STYLE}</style>{"".join(parts)}</svg>'
     )
 
@@ -311,35 +310,35 @@ def _area(xs: Sequence[float], lows: Sequence[float], highs: Sequence[float]) ->
     return f"M{'L'.join(forth)}L{'L'.join(back)}Z"
 
 
-def _strip(axis: Axis) -> _Placed:
+def _strip(axis: Axis, room: int) -> _Placed:
     assert axis.low is not None
     assert axis.high is not None
-    return _Placed(axis, axis.low, axis.high, 8.0, STRIP - 8.0)
+    return _Placed(axis, axis.low, axis.high, 8.0, room - 8.0)
 
 
-def drawn_cell(cell: Drawn, axis: Axis, text: str) -> str:
+def drawn_cell(cell: Drawn, axis: Axis, room: int, text: str) -> str:
     """A cell of a drawn column, on the same axis as its neighbours above and below."""
-    at = _strip(axis).at
+    at = _strip(axis, room).at
     parts = [_line(at(mark), 0, at(mark), 22, 'class="axis"') for mark in axis.marks]
     if math.isfinite(cell.low) and math.isfinite(cell.high):
         parts.append(_line(at(cell.low), 11, at(cell.high), 11, f'stroke="{colour(cell.tone)}" stroke-width="3"'))
     if math.isfinite(cell.value):
         parts.append(_point(at(cell.value), 11, cell.tone, 4.5))
     label = _text(text)
-    size = f'viewBox="0 0 {STRIP} 22" width="{STRIP}" height="22"'
+    size = f'viewBox="0 0 {room} 22" width="{room}" height="22"'
     return f'<svg {size} role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-def axis_strip(axis: Axis) -> str:
+def axis_strip(axis: Axis, room: int) -> str:
     """The ticks above a drawn column."""
-    placed = _strip(axis)
+    placed = _strip(axis, room)
     parts = []
     for value, name in placed.ticks(4):
         half = _size(name) / 2
-        place = min(max(placed.at(value), half + 1), STRIP - half - 1)
+        place = min(max(placed.at(value), half + 1), room - half - 1)
         parts.append(_put(place, 12, name, "middle"))
         parts.append(_line(placed.at(value), 16, placed.at(value), 20, 'class="axis"'))
     return (
-        f'<svg viewBox="0 0 {STRIP} 20" width="{STRIP}" height="20" role="img" aria-label="axis of the column">'
+        f'<svg viewBox="0 0 {room} 20" width="{room}" height="20" role="img" aria-label="axis of the column">'
         f"<style>{_STYLE}</style>{''.join(parts)}</svg>"
     )

@@ -55,10 +55,12 @@ class TerminalTable:
 
     Args:
         table: what is printed; cells are text, never markup.
+        aside: whether the columns are printed that may be left out where there is no room.
     """
 
-    def __init__(self, table: Table) -> None:
-        table = table.undrawn()
+    def __init__(self, table: Table, *, aside: bool = True) -> None:
+        self._whole = table
+        table = table.undrawn(aside=aside)
         self.table = table
         self._columns = [(plain(column.name), column.numeric) for column in table.columns]
         self._rows = [None if row is None else tuple(plain(cell_text(cell)) for cell in row) for row in table.rows]
@@ -72,9 +74,14 @@ class TerminalTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
         from rich.text import Text
 
+        natural, least = self._sizes()
+        if sum(natural) + _overhead(len(natural), _TIGHT) > options.max_width:
+            narrower = TerminalTable(self._whole, aside=False)
+            if len(narrower._columns) < len(self._columns):
+                yield narrower
+                return
         if self.table.title:
             yield Text(plain(self.table.title), style="bold")
-        natural, least = self._sizes()
         every = range(len(self._columns))
         for gap, smallest in ((_WIDE, natural), (_NARROW, natural), (_WIDE, least), (_TIGHT, least)):
             widths = column_widths(natural, smallest, options.max_width - _overhead(len(every), gap))

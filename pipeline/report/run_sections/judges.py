@@ -15,7 +15,7 @@ from pipeline.report.judge_diagnostics import (
     pair_diagnostics,
     score_diagnostics,
 )
-from pipeline.report.page_values import Part, parts_of
+from pipeline.report.page_values import Folded, Part, parts_of
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.values import Cell, Number, Span, Table, quantity, range_of, table
 
@@ -24,7 +24,8 @@ _COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 def judges(run: RunFolder) -> tuple[Part, ...]:
     """The parts; none where nobody judged."""
-    return parts_of(_pairs(run), _scores(run), _candidates(run))
+    made = parts_of(_pairs(run), _scores(run), _candidates(run))
+    return (Folded("How each rater judges: position, ties, verbosity, drift, repairs", made),) if made else ()
 
 
 def _anchors(run: RunFolder) -> pl.DataFrame | None:
