@@ -1,8 +1,8 @@
 """The fault matrix and the soak: every fault against the gateway over real HTTP, written to docs/reliability.md.
 
-    python benchmarks/reliability.py [--calls 60] [--soak 20000] [--crash FILE] [--out docs/reliability.md]
+    python benchmarks/reliability.py [--calls 60] [--soak 20000] [--whole 20000] [--out docs/reliability.md]
 
-``--calls 0`` or ``--soak 0`` takes that part from the rows kept by an earlier run (``--rows``).
+``--calls 0``, ``--soak 0`` or ``--whole 0`` takes that part from the rows kept by an earlier run (``--rows``).
 
 Per fault and transport: a first pass asks every call while the server commits the fault; then the server is mended and
 a second pass, as ``auxeval resume`` makes it, asks them all again. Lost are calls without a stored reply at the end;
@@ -15,7 +15,9 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -225,13 +227,55 @@ async def soak(calls: int) -> dict[str, Any]:
         }
 
 
-def page(rows: list[dict[str, Any]], soaked: dict[str, Any] | None, crashed: dict[str, Any] | None, calls: int) -> str:
+def whole(items: int) -> list[dict[str, Any]]:
+    """The commands of a run as their users start them: each a process of its own, with its peak memory."""
+    measured = []
+    with FaultServer() as server, tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        rows = (
+            {"id": f"i{k}", "question": f"{k} + {k * 3}?", "gold": str(4 * k), "level": k % 5} for k in range(items)
+        )
+        (place / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="ascii")
+        entry = {
+            "model": "openai/tester", "api_base": server.url, "transport": "direct", "params": {"max_tokens": 64},
+            "max_concurrency": 64, "price": {"input_per_million": 1.0, "output_per_million": 1.0},
+        }  # fmt: skip
+        config = {
+            "schema": 1, "name": "whole", "models": {"m": entry}, "roles": {"targets": ["m"]},
+            "benchmark": {"preset": "custom", "path": "items.jsonl", "profile": "level"}, "design": {"labeled": 500},
+            "estimate": ["naive"], "budget": {"usd": 100.0},
+        }  # fmt: skip
+        (place / "c.yaml").write_text(json.dumps(config), encoding="ascii")
+        for command in ("run c.yaml --run-id r --yes", "resume r", "replay r", "export r r.jsonl.gz", "report r"):
+            began = time.monotonic()
+            process = subprocess.Popen(
+                [sys.executable, "-m", "pipeline", *command.split()], cwd=place, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )  # fmt: skip
+            _, status, used = os.wait4(process.pid, 0)
+            measured.append({
+                "command": command.partition(" ")[0], "exit": os.waitstatus_to_exitcode(status),
+                "cpu_s": round(used.ru_utime + used.ru_stime, 1), "seconds": round(time.monotonic() - began, 1),
+                "peak_mib": used.ru_maxrss // 1024,
+            })  # fmt: skip
+    return measured
+
+
+def kills(crashed: dict[str, Any]) -> list[str]:
+    """The lines of a study of kills."""
+    return [f"* {name.replace('_', ' ')}: {value:,}" for name, value in crashed.items() if name != "exits"]
+
+
+def page(kept: dict[str, Any], crashed: dict[str, Any] | None, bounded: dict[str, Any] | None) -> str:
     """docs/reliability.md."""
+    rows, soaked, calls = kept.get("matrix", []), kept.get("soak"), kept.get("calls", 0)
     lines = [
         "# Reliability",
         "",
         "What the collector does when servers, networks and machines fail. Made by"
         " `python benchmarks/reliability.py` and `python benchmarks/crash.py`, over real HTTP on loopback.",
+        "",
+        *(ROOT / "docs" / "studies" / "reliability-words.md").read_text(encoding="utf-8").splitlines(),
         "",
         "## Fault matrix",
         "",
@@ -262,7 +306,22 @@ def page(rows: list[dict[str, Any]], soaked: dict[str, Any] | None, crashed: dic
             f" {soaked['stored']:,} replies stored, {soaked['failed']} calls failed, {soaked['repeated']} repeated;"
             f" attempts in the call records {soaked['attempts_recorded']:,}, requests at the server"
             f" {soaked['requests']:,}; `cache verify` {'clean' if soaked['cache_verified'] else 'DAMAGED'};"
-            f" {soaked['seconds']} s, {soaked['peak_rss_mib']} MiB peak with the server in the same process.",
+            f" {soaked['seconds']} s.",
+        ]
+    if kept.get("whole"):
+        lines += [
+            "",
+            "## Memory of whole processes",
+            "",
+            f"One target over {kept['whole_items']:,} items, 64 at a time; each command in a process of its own, from"
+            " its start to its exit, imports, tables, estimates and report included.",
+            "",
+            "| command | exit | CPU, s | wall clock, s | peak memory, MiB |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            *(
+                "| `auxeval {command}` | {exit} | {cpu_s} | {seconds} | {peak_mib} |".format(**row)
+                for row in kept["whole"]
+            ),
         ]
     if crashed:
         lines += [
@@ -272,10 +331,23 @@ def page(rows: list[dict[str, Any]], soaked: dict[str, Any] | None, crashed: dic
             f"{crashed['kills']} kills (SIGKILL) at random moments of {crashed['runs_done']} runs, each carried on with"
             " `auxeval resume` until done:",
             "",
-            *(f"* {name.replace('_', ' ')}: {value}" for name, value in crashed.items() if name != "exits"),
+            *kills(crashed),
             "",
             "*In flight or being stored* are replies that the server sent and the killed process had not made durable:"
             " the only thing that a kill can cost.",
+        ]
+    if bounded:
+        lines += [
+            "",
+            "## Kills with a budget in force",
+            "",
+            "The same with a bound of money from the first session on (`--budget`): the bill is the server's own, held"
+            " against the bound at every answer; a run that its bound stops is carried on with a larger one.",
+            "",
+            *kills(bounded),
+            "",
+            "What was in flight at a kill stays in the ledger at the most that it may have cost, in all later sessions:"
+            " that is why a bound is reached before all of it is billed, until a person says `--forgive-unknown`.",
         ]
     return "\n".join(lines) + "\n"
 
@@ -285,7 +357,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=60)
     parser.add_argument("--soak", type=int, default=20_000)
+    parser.add_argument("--whole", type=int, default=20_000)
     parser.add_argument("--crash", type=Path, default=ROOT / "docs" / "studies" / "crash.json")
+    parser.add_argument("--bounded", type=Path, default=ROOT / "docs" / "studies" / "crash-budget.json")
     parser.add_argument("--rows", type=Path, default=ROOT / "docs" / "studies" / "reliability.json")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "reliability.md")
     parser.add_argument("--transports", nargs="+", default=["direct", "litellm"])
@@ -302,10 +376,16 @@ def main() -> None:
             "matrix": asyncio.run(matrix(options.calls, tuple(options.transports), options.brief)),
             "calls": options.calls,
         }
+    if options.whole:
+        kept |= {"whole": whole(options.whole), "whole_items": options.whole}
+        print(json.dumps(kept["whole"]), flush=True)
     options.rows.write_text(json.dumps(kept, indent=0) + "\n", encoding="ascii")
     rows, soaked = kept.get("matrix", []), kept.get("soak")
-    crashed = json.loads(options.crash.read_text(encoding="ascii")) if options.crash.exists() else None
-    options.out.write_text(page(rows, soaked, crashed, kept.get("calls", 0)), encoding="utf-8")
+    crashed, bounded = (
+        json.loads(file.read_text(encoding="ascii")) if file.exists() else None
+        for file in (options.crash, options.bounded)
+    )
+    options.out.write_text(page(kept, crashed, bounded), encoding="utf-8")
     bad = [row for row in rows if row["lost"] or row["repeated"]]
     sys.exit(1 if bad or (soaked and (soaked["failed"] or soaked["repeated"])) else 0)
 

@@ -41,6 +41,12 @@ _COMMANDS = {
 }
 
 
+_LIGHT = ("runs", "skill", "schema", "cache", "config", "init")
+"""Commands that load neither polars nor numpy."""
+_RESERVED_MIB, _RESERVED_A_CORE_MIB = 1200, 64
+"""Address space that polars, OpenBLAS and their threads reserve, seen on 2 cores: 1,000 MiB abort, 1,500 do."""
+
+
 class _LazyGroup(click.Group):
     """Lists every subcommand with its one line, and imports one only to run it."""
 
@@ -138,10 +144,34 @@ def _ready_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _refuse_little_memory(argv: list[str]) -> None:
+    """Say so where the shell allows less than the numerical libraries reserve: they abort without a word of ours.
+
+    Raises:
+        InputError: the limit of address space (``ulimit -v``) is too low for a command that computes.
+    """
+    if not argv or argv[0].startswith("-") or argv[0] in _LIGHT or not {"-h", "--help"}.isdisjoint(argv):
+        return
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    needed = _RESERVED_MIB + _RESERVED_A_CORE_MIB * (os.cpu_count() or 1)
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < needed << 20:
+        from pipeline.errors import InputError
+
+        raise InputError(
+            f"out of memory: this shell allows {limit >> 20:,} MiB of address space, and the numerical libraries"
+            f" reserve {needed:,}; raise it (ulimit -v {needed << 10})"
+        )
+
+
 def _run(argv: list[str] | None) -> int:
     from pipeline.errors import AuxevalError, StoppedEarly
 
     try:
+        _refuse_little_memory(sys.argv[1:] if argv is None else argv)
         result: Any = _auxeval.main(args=argv, prog_name="auxeval", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
@@ -170,8 +200,13 @@ def _run(argv: list[str] | None) -> int:
         return 0
     except MemoryError:
         return _fail("out of memory; close what else runs or raise the limit (ulimit -v), then resume the run", 2)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+    except BaseException as error:
+        panic = type(error).__name__ == "PanicException"  # of polars; it is no Exception
+        if not isinstance(error, Exception) and not panic:
+            raise
+        if (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)) or (
+            panic and "TooManyOpenFiles" in str(error)
+        ):
             return _fail("too many open files for the limit of this shell; raise it (ulimit -n 1024)", 2)
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             return _fail(f"the disk is full{f' ({error.filename})' if error.filename else ''}; free space", 2)

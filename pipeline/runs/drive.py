@@ -109,7 +109,7 @@ async def _collect(
             on_negotiated=lambda name, learnt: _negotiated(manifest, name, learnt),
         )
         try:
-            async with gateway, _interruptible(gateway, prepared.config.drain_s):
+            async with _interruptible(gateway, prepared.config.drain_s), gateway:
                 manifest.update(prices=_prices(gateway))
                 at_hand = None if quiet or log.at_hand else await _at_hand(prepared, cache)
                 async with Progress(log, planned_stages(prepared), gateway, at_hand=at_hand, quiet=quiet):

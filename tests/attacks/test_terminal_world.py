@@ -67,3 +67,52 @@ def test_a_hang_up_drains_as_a_termination_does(tmp_path: Path) -> None:
         _, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert said.strip().splitlines()[-1] == "auxeval resume runs/r"
+
+
+def _run_over_http(folder: Path, url: str) -> None:
+    config = {
+        "schema": 1, "name": "limits", "benchmark": {"preset": "embedded", "limit": 40},
+        "models": {"gpt": {"model": "openai/gpt", "api_base": url, "transport": "direct",
+                           "params": {"max_tokens": 20}, "max_concurrency": 64}},
+        "roles": {"targets": ["gpt"]}, "design": {"labeled": 40}, "estimate": ["naive"],
+    }  # fmt: skip
+    (folder / "c.yaml").write_text(json.dumps(config), encoding="utf-8")
+
+
+@pytest.mark.parametrize("files", [16, 24, 40])
+def test_few_open_files_cost_no_run(files: int, tmp_path: Path) -> None:
+    """64 connections at once want more than the shell allows: it is told, and a run goes on where there are more."""
+    with FaultServer(latency_s=0.2) as server:
+        _run_over_http(tmp_path, server.url)
+        ended = _shell(f"ulimit -n {files}; {AUXEVAL} run c.yaml --yes --run-id r --quiet", tmp_path)
+        assert ended.returncode in (0, 2, 3), ended.stderr
+        assert "internal error" not in ended.stderr
+        assert "Traceback" not in ended.stderr
+        again = _shell(f"{AUXEVAL} run c.yaml --yes --run-id r --quiet", tmp_path)
+        assert again.returncode == 0, again.stderr
+        assert server.seen.answered == 40
+
+
+@pytest.mark.parametrize("kib", [60_000, 300_000, 1_000_000])
+@pytest.mark.parametrize(
+    "command", ["run --yes --quiet --limit 4", "estimate t.csv --gold y --signals s", "study --list"]
+)
+def test_little_address_space_is_told(kib: int, command: str, tmp_path: Path) -> None:
+    """OpenBLAS ended the process with its own line and exit 1, polars with an abort."""
+    (tmp_path / "t.csv").write_text("y,s\n" + "1,0.5\n0,0.4\n" * 20, encoding="utf-8")
+    ended = _shell(f"ulimit -v {kib}; {AUXEVAL} {command}", tmp_path)
+    assert ended.returncode == 2, ended.stderr
+    assert "ulimit -v" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    light = _shell(f"ulimit -v {max(kib, 150_000)}; {AUXEVAL} runs list", tmp_path)
+    assert light.returncode == 0, light.stderr
+
+
+@pytest.mark.parametrize("redirect", [">&-", "2>&-", ">&- 2>&-", "> /dev/full", "2> /dev/full", "| head -c 1"])
+@pytest.mark.parametrize("environment", [{}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}])
+def test_a_whole_run_meets_every_stream(redirect: str, environment: dict[str, str], tmp_path: Path) -> None:
+    ended = _shell(f"{AUXEVAL} run --yes --limit 4 --run-id r {redirect}", tmp_path, **environment)
+    assert ended.returncode == (2 if redirect == "> /dev/full" else 0), ended.stderr
+    assert "internal error" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert json.loads((tmp_path / "runs" / "r" / "manifest.json").read_text())["state"] == "done"
