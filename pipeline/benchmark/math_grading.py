@@ -45,7 +45,8 @@ class _Worker:
         self._wall_s = wall_s
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.benchmark.math_worker", str(cpu_s), str(memory_bytes)],
+            # -P: without it Python looks in the working directory first, and ran a user's file called pipeline.py.
+            [sys.executable, "-P", "-m", "pipeline.benchmark.math_worker", str(cpu_s), str(memory_bytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

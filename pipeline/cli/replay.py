@@ -6,7 +6,7 @@ import click
 
 from pipeline.cli.completion import offer_runs
 from pipeline.cli.output import all_option, allow_code_option, invocation, json_option, runs_dir_option
-from pipeline.cli.run import show_result
+from pipeline.cli.run import quiet_option, show_result
 
 
 @click.command()
@@ -15,9 +15,13 @@ from pipeline.cli.run import show_result
 @runs_dir_option
 @allow_code_option
 @all_option
+@quiet_option
 @json_option
-def command(source: str, out: str | None, runs_dir: str, as_json: bool) -> None:
-    """Replay RUN, or a cassette file, without network; a response that was not recorded is an error."""
+def command(source: str, out: str | None, runs_dir: str, quiet: bool, as_json: bool) -> None:
+    """Replay RUN, or a cassette file, without network; a response that was not recorded is an error.
+
+    A replay shows no progress; --quiet is there so that scripts give run, resume and replay the same words.
+    """
     from pipeline.runs.interface import replay
 
     result = replay(source, out=out, runs_dir=runs_dir, command=invocation())

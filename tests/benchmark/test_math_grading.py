@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -141,3 +142,27 @@ def test_cases(shared_path: Path) -> None:
         or math_equal(case["reply"], case["gold"]) != case["expected"]
     ]
     assert not wrong
+
+
+@needs_math
+def test_a_users_file_of_the_packages_name_breaks_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a ``pipeline.py`` of the user's: the worker ran it, and could not start."""
+    (tmp_path / "pipeline.py").write_text("raise SystemExit('the user's own file')")
+    monkeypatch.chdir(tmp_path)
+    pool = MathPool(1, cpu_s=60.0, wall_s=60.0)
+    try:
+        assert pool.same("x+1", "1+x") is True
+    finally:
+        pool.close()
+
+
+def test_no_child_of_ours_looks_into_the_working_directory() -> None:
+    """Every ``python -m pipeline…`` is started with -P."""
+    root = Path(__file__).parents[2] / "pipeline"
+    starts = [
+        (path.name, before)
+        for path in root.rglob("*.py")
+        for before in re.findall(r"sys\.executable,([^\]]*?)\"pipeline\.", path.read_text(encoding="utf-8"))
+    ]
+    assert len(starts) >= 2
+    assert [name for name, before in starts if '"-P"' not in before] == []

@@ -44,7 +44,7 @@ COLUMNS = "--gold gold --signals judge,length --id id"
 CASES = [
     ("run", "small.yaml --run-id c --quiet"),
     ("resume", "a --quiet"),
-    ("replay", "a --out replayed"),
+    ("replay", "a --out replayed --quiet"),
     ("plan", "small.yaml"),
     ("plan", "a --half-width 0.1"),
     ("plan", f"t.csv {COLUMNS} --profile level --family good=judge@2 --family free=length@1"),

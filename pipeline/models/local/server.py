@@ -121,7 +121,7 @@ class LocalServer:
         log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process that writes to it
         # A session of its own: Ctrl-C in the terminal is ours to handle, and calls in flight are let land.
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "pipeline.models.local.child", json.dumps(settings),
+            sys.executable, "-P", "-m", "pipeline.models.local.child", json.dumps(settings),  # -P: as math_grading says
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, start_new_session=True,
         )  # fmt: skip
         assert process.stdout is not None
