@@ -127,8 +127,8 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
         counted = counted_look(read_ledger(path), max(target.n for target in pools))
         write_ledger(path, counted)
         sizes = [look.n for look in counted.looks]
-        said = looks_without_plan(sizes, max(target.size for target in pools), "population")
-        notes = (*notes, *([said] if said else []))
+        sentence = looks_without_plan(sizes, max(target.size for target in pools), "population")
+        notes = (*notes, *([sentence] if sentence else []))
     for note in notes:
         click.echo(f"note: {note}", err=True)
     if as_json:

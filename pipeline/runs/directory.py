@@ -203,8 +203,8 @@ class RunDirectory:
 
 def _describe(holder: Path) -> str:
     try:
-        facts = read_json(holder.read_text(encoding="utf-8"))
-        return f"pid {facts['pid']} on {facts['host']}"
+        lock = read_json(holder.read_text(encoding="utf-8"))
+        return f"pid {lock['pid']} on {lock['host']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "by another process"
 
@@ -262,9 +262,9 @@ def find_run(run: str | Path, runs_dir: Path = Path("runs")) -> RunDirectory:
             return RunDirectory(candidate)
         if (candidate / "manifest.json").is_file() or (candidate / "calls.jsonl").is_file():
             raise InputError(f"{candidate / 'config.yaml'}: is gone or no file; {_started_again(candidate)}")
-    known = sorted(p.parent.name for p in runs_dir.glob("*/config.yaml")) if runs_dir.is_dir() else []
+    run_ids = sorted(p.parent.name for p in runs_dir.glob("*/config.yaml")) if runs_dir.is_dir() else []
     from difflib import get_close_matches
 
-    near = get_close_matches(str(run), known, n=1)
+    near = get_close_matches(str(run), run_ids, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "; auxeval runs list shows what is there"
     raise InputError(f"no run {str(run)!r}, as a directory or under {runs_dir}/{hint}")

@@ -179,13 +179,13 @@ def _letter(position: int) -> str:
 def _answers(directory: RunDirectory, config: RunConfig) -> dict[str, str]:
     """What every target answered, for the person's eyes."""
     responses = read_table(directory.tables, "responses").filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
-    shown: dict[str, list[str]] = {}
+    replies: dict[str, list[str]] = {}
     several = len(config.roles.targets) > 1
     for row in responses.sort("item_id", "model").iter_rows(named=True):
         if row["model"] in config.roles.targets:
             text = "no answer" if row["answer"] is None else str(row["answer"])
-            shown.setdefault(row["item_id"], []).append(f"{row['model']}: {text}" if several else text)
-    return {item: " · ".join(texts) for item, texts in shown.items()}
+            replies.setdefault(row["item_id"], []).append(f"{row['model']}: {text}" if several else text)
+    return {item: " · ".join(texts) for item, texts in replies.items()}
 
 
 def _is_choice(directory: RunDirectory) -> bool:
@@ -265,8 +265,8 @@ def apply_stored_labels(directory: RunDirectory, config: RunConfig, manifest: Ma
     if not labels.gold:
         return
     items = read_table(directory.tables, "items")
-    known = pl.Series(list(labels.gold), dtype=pl.String)
-    mine = pl.col("item_id").is_in(known.implode())
+    given = pl.Series(list(labels.gold), dtype=pl.String)
+    mine = pl.col("item_id").is_in(given.implode())
     items = items.with_columns(
         pl.when(mine)
         .then(pl.col("item_id").replace_strict(dict(labels.gold), default=None, return_dtype=pl.String))
@@ -292,8 +292,8 @@ def _graded(frame: pl.DataFrame, text: str, lookup: Mapping[str, Item], grader: 
     columns = [frame["item_id"].to_list(), frame[text].to_list()]
     for row, (item_id, reply) in enumerate(zip(*columns, strict=True)):
         if item_id in lookup and reply is not None and reasons[row] == "missing_input":
-            shown = reply if text == "text" else f"Answer: {reply}"
-            grade = grader.grade(shown, lookup[item_id])
+            text_to_grade = reply if text == "text" else f"Answer: {reply}"
+            grade = grader.grade(text_to_grade, lookup[item_id])
             phi[row], reasons[row] = grade.phi, grade.reason
     return frame.with_columns(
         pl.Series("phi", phi, dtype=pl.Float64), pl.Series("phi_reason", reasons, dtype=pl.String)
