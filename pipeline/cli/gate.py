@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,7 @@ from pipeline.cli.table_options import split_names
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.cli.documents.gates import GateDocument, GateMetricEntry, RunNoiseEntry
+    from pipeline.cli.documents.gates import GateDocument
     from pipeline.evaluation.gate import RunNoise
     from pipeline.evaluation.gate_verdict import GateReport
     from pipeline.evaluation.gate_versions import GateColumns, Version
@@ -195,7 +195,7 @@ def _document(report: GateReport | None, noise: RunNoise | None, code: int) -> G
         "only_base": report.only_base if report else None,
         "only_candidate": report.only_candidate if report else None,
         "epochs": list(report.epochs) if report else None,
-        "metrics": [cast("GateMetricEntry", asdict(row)) for row in report.rows] if report else [],
+        "metrics": [asdict(row) for row in report.rows] if report else [],
         "notes": list(report.notes) if report else [],
-        "noise": cast("RunNoiseEntry", {**asdict(noise), "moves": noise.moves}) if noise else None,
+        "noise": {**asdict(noise), "moves": noise.moves} if noise else None,
     }

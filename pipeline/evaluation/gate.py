@@ -234,10 +234,12 @@ class RunNoise:
     """What several runs of one version show of the noise of a run.
 
     Attributes:
-        runs, items: R and n.
+        runs: R, how many.
+        items: n, items that all of them scored.
         flip_rate: share of (item, pair of runs) whose scores differ.
         within: s_w², variance of an item's score over runs, after the runs' own means.
-        ratio: F = n·Var(run means)/s_w²; p: its chance if runs were the same but for each item's noise.
+        ratio: F = n·Var(run means)/s_w², about 1 where nothing moves whole runs.
+        p: chance of such a ratio if runs were the same but for each item's noise.
         run_variance: variance that moves a whole run, at least 0.
     """
 

@@ -55,10 +55,17 @@ class GateRow:
     """One metric, on all items or on one slice.
 
     Attributes:
-        metric: its name. column, level: the slice; None for all items.
-        n: items compared; gap: candidate − base; margin: δ.
-        low, high: interval of this gap alone; high_joint: upper bound that holds with all others.
-        ships, blocks: what it says by itself; None where a slice is too small to be judged.
+        metric: its name.
+        column: the slice's column; None for all items.
+        level: the slice's value.
+        n: items compared.
+        gap: candidate − base.
+        margin: δ, how much worse the candidate may be.
+        low: lower end of the 95 % interval of this gap alone: above −margin it ships.
+        high: upper end of the same.
+        high_joint: upper bound that holds with those of all other metrics and slices: below −margin it blocks.
+        ships: whether it ships by itself; None where a slice is too small to be judged.
+        blocks: whether it blocks; None likewise.
         needed: items after which it would decide if the gap stays as it is (80 %); None where it has decided.
     """
 

@@ -2,115 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pipeline.cli.documents.shape import Shape
+from pipeline.cli.documents.shape import Shape, shape_of
+from pipeline.evaluation.plans.ledger import Look, Promise, StatisticEntry, Verdict
 
-
-class PromiseEntry(Shape):
-    """What was declared."""
-
-    goal: dict[str, object]
-    """What shall be decided: kind, half_width, question, margin, models."""
-    target: Literal["population", "pool"]
-    """About what."""
-    items: int
-    """Items of the pool."""
-    alpha: float
-    """Two-sided error over all looks."""
-    spending: str
-    """How it is spent."""
-    n_max: int
-    """At most so many labeled items."""
-    first: int
-    """Labels before which nothing is shown."""
-    sheet: int
-    """Items of one sheet."""
-    blind: bool
-    """Whether numbers stay hidden until the width is reached."""
-    design: Literal["uniform", "auto"]
-    """How sheets are drawn."""
-    columns: dict[str, object]
-    """Of a table."""
-    order_seed: int
-    """Of the order of items."""
-    labels_before: int
-    """Labels that were there."""
-    items_sha256: str
-    """Of the pool's ids."""
-    estimator: dict[str, object]
-    """The rule that estimates."""
-    excluded: list[str]
-    """Items whose labels serve for planning only."""
-
-
-class StatisticShape(Shape):
-    """One number at one look."""
-
-    name: str
-    """A model, or a pair."""
-    value: float | None
-    """The estimate."""
-    variance: float | None
-    """Its variance."""
-    df: float | None
-    """Degrees of freedom."""
-    naive: float | None
-    """The labels' own mean."""
-    binary: bool
-    """Whether it is a share."""
-    low: float | None
-    """Interval at this look's critical value; null is endless."""
-    high: float | None
-    """The same."""
-    low_all: float | None
-    """What all looks together leave."""
-    high_all: float | None
-    """The same."""
-
-
-class VerdictShape(Shape):
-    """What a look says."""
-
-    decided: bool
-    """Whether that ends the question."""
-    says: str
-    """In words."""
-    contradiction: bool
-    """Whether two looks exclude each other."""
-
-
-class LookShape(Shape):
-    """One look."""
-
-    look: int
-    """Its number."""
-    n: int
-    """Labeled items."""
-    at: str
-    """When."""
-    information: float | None
-    """Of these labels; null is endless."""
-    t: float
-    """Time in the plan."""
-    spent: float
-    """Error spent until now."""
-    critical: float | None
-    """Critical value; null where nothing can be decided."""
-    labels_sha256: str
-    """Of the labels."""
-    amended: int
-    """Labels corrected since the look before."""
-    skipped: int
-    """Items left empty."""
-    estimates: list[StatisticShape]
-    """Empty while the plan is blind."""
-    verdict: VerdictShape
-    """What it says."""
-    state: str
-    """Of the plan after it."""
-    half_width: float | None
-    """That a width plan has reached."""
+if TYPE_CHECKING:
+    LookShape: TypeAlias = dict[str, Any]
+    PromiseEntry: TypeAlias = dict[str, Any]
+else:
+    StatisticShape = shape_of(StatisticEntry, "StatisticShape")
+    VerdictShape = shape_of(Verdict, "VerdictShape")
+    LookShape = shape_of(
+        Look, "LookShape", certain=("t", "spent"), estimates=(list[StatisticShape], ""), verdict=(VerdictShape, ""),
+    )  # fmt: skip
+    PromiseEntry = shape_of(
+        Promise, "PromiseEntry", certain=("alpha",),
+        goal=(dict[str, object], "What shall be decided: kind, half_width, question, margin, models."),
+    )  # fmt: skip
 
 
 class LabelPlanDocument(Shape):

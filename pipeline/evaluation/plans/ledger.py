@@ -42,14 +42,22 @@ class Promise:
     """What was declared before the first label; a change of any field is another plan.
 
     Attributes:
-        goal: what shall be decided. target: about what. items: M, the size of the pool.
-        alpha: two-sided error over all looks. spending: how it is spent. n_max: at most so many labeled items.
-        first: labels before which nothing is shown. sheet: items of one sheet.
+        goal: what shall be decided.
+        target: about what.
+        items: M, the size of the pool.
+        alpha: two-sided error over all looks.
+        spending: how it is spent.
+        n_max: at most so many labeled items.
+        first: labels before which nothing is shown.
+        sheet: items of one sheet.
         blind: whether numbers stay hidden until the width is reached.
         design: uniform, or auto (strata from the second sheet on where they pay).
-        columns: of a table, as ``ColumnRoles`` stores them. order_seed: of the order of items.
-        labels_before: labels that were there. excluded: items labeled before that serve for planning only.
-        items_sha256: of the ids of the pool. estimator: which rule estimates from which signals.
+        columns: of a table, as ``ColumnRoles`` stores them.
+        order_seed: of the order of items.
+        labels_before: labels that were there.
+        items_sha256: of the ids of the pool.
+        estimator: which rule estimates from which signals.
+        excluded: items labeled before that serve for planning only.
     """
 
     goal: Goal
@@ -78,7 +86,20 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class StatisticEntry:
-    """One number at one look; ``low_all`` and ``high_all`` are what all looks together leave of it."""
+    """One number at one look.
+
+    Attributes:
+        name: a model, or a pair.
+        value: the estimate.
+        variance: its variance.
+        df: degrees of freedom.
+        naive: the labels' own mean.
+        binary: whether it is a share.
+        low: lower end of the interval at this look's critical value, −∞ where nothing can be decided.
+        high: upper end of the same.
+        low_all: lower end of what all looks together leave of it.
+        high_all: upper end of the same.
+    """
 
     name: str
     value: float
@@ -94,7 +115,13 @@ class StatisticEntry:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a look says. contradiction: two looks exclude each other, which has chance ≤ α."""
+    """What a look says.
+
+    Attributes:
+        decided: whether that ends the question.
+        says: in words.
+        contradiction: whether two looks exclude each other, which has chance ≤ α.
+    """
 
     decided: bool
     says: str
@@ -106,11 +133,20 @@ class Look:
     """One look: a new number of labels.
 
     Attributes:
-        look: its number. n: labeled items. at: when. information, t: of these labels, and the time in the plan.
-        spent: error spent until now. critical: its critical value; ∞ where it can decide nothing.
-        labels_sha256: of the labels. amended: labels that were corrected since the look before.
+        look: its number.
+        n: labeled items.
+        at: when.
+        information: of these labels; infinite where their variance is 0.
+        t: time in the plan, in [0, 1].
+        spent: error spent until now.
+        critical: its critical value; ∞ where it can decide nothing.
+        labels_sha256: of the labels.
+        amended: labels that were corrected since the look before.
         skipped: items of earlier sheets that were left empty.
-        half_width: what a width plan has reached. estimates: empty while a plan is blind.
+        estimates: empty while a plan is blind.
+        verdict: what it says.
+        state: of the plan after it.
+        half_width: what a width plan has reached.
     """
 
     look: int
