@@ -68,7 +68,7 @@ class Grader:
             return None if read is None else read.text
         return final_answer(text) or committed_text(text)
 
-    def grade(self, text: str, item: Item) -> Grade:
+    def grade(self, text: str, item: Item, who: str = "") -> Grade:
         """φ of a reply.
 
         An answer that cannot be found is wrong (φ = 0), except under squared error, where it has no φ.
@@ -76,6 +76,7 @@ class Grader:
         Args:
             text: the reply.
             item: what was asked.
+            who: the model that wrote it.
 
         Raises:
             DataError: a metric of the user's own fails or does not give a finite number.
@@ -92,7 +93,7 @@ class Grader:
         if self.grading == "choice":
             return Grade(answer, float(answer == item.gold))
         if self.grading == "math":
-            return Grade(answer, float(math_equal(answer, item.gold)))
+            return Grade(answer, float(math_equal(answer, item.gold, who=who)))
         return Grade(answer, float(same_text(committed_text(text) or answer, item.gold)))
 
     def _numeric(self, text: str, item: Item) -> Grade:

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import threading
-from functools import lru_cache
+from collections import Counter
 from typing import IO
 
 from pipeline.benchmark.math_text import read_expression, words_of
@@ -23,9 +23,11 @@ from pipeline.errors import DataError
 MAX_EXPRESSION_CHARS = 2_000
 CPU_LIMIT_S = 5.0
 """CPU time of one comparison: unlike wall time, it does not depend on how busy the machine is."""
+_STRIKES, _AFTER_STRIKES = 3, 0.2
 WALL_LIMIT_S = 60.0
 START_LIMIT_S = 120.0
 MEMORY_LIMIT_BYTES = 2 * 1024**3
+_MOST_VERDICTS = 4096
 
 
 def require_math_extra() -> None:
@@ -61,10 +63,11 @@ class _Worker:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def same(self, answer: str, gold: str) -> bool | None:
+    def same(self, answer: str, gold: str, cpu_s: float) -> bool | None:
         """The verdict, or None if the comparison passed a limit (the worker is then gone)."""
         try:
-            _stream(self._process.stdin).write(json.dumps({"answer": answer, "gold": gold}) + "\n")
+            asked = {"answer": answer, "gold": gold, "cpu_s": cpu_s}
+            _stream(self._process.stdin).write(json.dumps(asked) + "\n")
             _stream(self._process.stdin).flush()
         except OSError:
             return None
@@ -136,11 +139,14 @@ class MathPool:
             self._slots.put(None)
         self._size = size
         self._running: set[_Worker] = set()
-        self.limited = 0
-        """Comparisons that passed a limit and were therefore taken as not equal."""
+        self.limited: Counter[str] = Counter()
+        """Whose answers passed a limit, and were therefore taken as not equal, how often."""
 
-    def same(self, answer: str, gold: str) -> bool:
+    def same(self, answer: str, gold: str, who: str = "") -> bool:
         """Whether two expressions are equal; False if the comparison passes a limit.
+
+        A model whose answers have passed the limit three times gets a fifth of it from then on: honest ones take
+        milliseconds, and towers of powers once held the graders for seconds each.
 
         Raises:
             DataError: no worker can be started.
@@ -152,18 +158,19 @@ class MathPool:
                 worker = None
             if worker is None:
                 worker = _Worker(*self._limits)
-            verdict = self._compare(worker, answer, gold)
+            share = _AFTER_STRIKES if self.limited[who] >= _STRIKES else 1.0
+            verdict = self._compare(worker, answer, gold, self._limits[0] * share)
             if verdict is None:
-                self.limited += 1
+                self.limited[who] += 1
                 worker.close()
             return bool(verdict)
         finally:
             self._slots.put(worker)
 
-    def _compare(self, worker: _Worker, answer: str, gold: str) -> bool | None:
+    def _compare(self, worker: _Worker, answer: str, gold: str, cpu_s: float) -> bool | None:
         self._running.add(worker)
         try:
-            return worker.same(answer, gold)
+            return worker.same(answer, gold, cpu_s)
         finally:
             self._running.discard(worker)
 
@@ -199,8 +206,8 @@ def close_math_pool() -> None:
             _shared.close()
 
 
-def math_equal(answer: str, gold: str) -> bool:
-    """Whether an answer equals the gold expression.
+def math_equal(answer: str, gold: str, *, who: str = "") -> bool:
+    """Whether an answer, of the model ``who``, equals the gold expression.
 
     Equal text (spaces and wrapping apart), plain words and plain numbers are decided here; everything else by
     math-verify in a worker process. Two different units are not equal; where only one side has a unit, the quantities
@@ -221,7 +228,7 @@ def math_equal(answer: str, gold: str) -> bool:
     quick = _quick(given, wanted)
     if quick is not None:
         return quick
-    return _compared(_bare(given), _bare(wanted))
+    return _compared(_bare(given), _bare(wanted), who)
 
 
 def _quick(answer: str, gold: str) -> bool | None:
@@ -245,7 +252,15 @@ def _tight(text: str) -> str:
     return plain_text(text).replace(" ", "").replace("$", "").removesuffix(".")
 
 
-@lru_cache(maxsize=4096)
-def _compared(answer: str, gold: str) -> bool:
-    require_math_extra()
-    return _pool().same(answer, gold)
+_verdicts: dict[tuple[str, str], bool] = {}
+
+
+def _compared(answer: str, gold: str, who: str) -> bool:
+    """The verdict of a worker; many replies give one answer, whoever wrote it."""
+    if (answer, gold) not in _verdicts:
+        require_math_extra()
+        verdict = _pool().same(answer, gold, who)
+        if len(_verdicts) >= _MOST_VERDICTS:
+            _verdicts.clear()
+        _verdicts[answer, gold] = verdict
+    return _verdicts[answer, gold]

@@ -70,7 +70,7 @@ class Responses:
         prompt = self._c.prompts["candidates" if stage == "candidates" else "answer"][0]
         label = self._label(stage, "target", target=target, draw=draw)
         reply, messages = await self._c.caller.free(prompt, self._base, target, label, draw=request_draw)
-        grade = await self._grade(reply)
+        grade = await self._grade(reply, target)
         confidence, why = await self._confidence(target, stage, reply, messages, label, request_draw)
         self._c.sink(self._response(target, stage, draw, reply, grade, confidence, why))
         if stage == "answer" and draw == 0 and target in self._plan.weighed:
@@ -97,7 +97,7 @@ class Responses:
             grade = Grade(None, None, "missing_input")
         else:
             reply = FreeReply(given.text, None, None, None, None)
-            grade = self._rated(given) if self._c.grader.grading == "rating" else await self._grade(reply)
+            grade = self._rated(given) if self._c.grader.grading == "rating" else await self._grade(reply, target)
         self._c.sink(self._response(target, "answer", 0, reply, grade, None, "not_asked"))
         return Answer(reply, (), grade.phi)
 
@@ -118,7 +118,7 @@ class Responses:
         """An anchor's answer, the same for all targets."""
         label = self._label("anchor", "anchor")
         reply, messages = await self._c.caller.free(self._c.prompts["anchor"][0], self._base, model, label, draw=0)
-        grade = await self._grade(reply)
+        grade = await self._grade(reply, model)
         self._c.sink(self._response(model, "anchor", 0, reply, grade, None, "not_asked"))
         return Answer(reply, messages, grade.phi)
 
@@ -142,13 +142,13 @@ class Responses:
         self._c.sink(self._response(model, "auxiliary", draw, reply, grade, None, "not_asked"))
         return (reply.text or reply.reasoning) if usable else None
 
-    async def _grade(self, reply: FreeReply) -> Grade:
+    async def _grade(self, reply: FreeReply, who: str) -> Grade:
         if reply.reason is not None:
             return Grade(None, None, reply.reason)
         text = reply.text or ""  # without text, without a reason: thought that never came to an answer
         if self._c.grader.may_block:
-            return await asyncio.to_thread(self._c.grader.grade, text, self._item)
-        return self._c.grader.grade(text, self._item)
+            return await asyncio.to_thread(self._c.grader.grade, text, self._item, who)
+        return self._c.grader.grade(text, self._item, who)
 
     def _response(
         self,

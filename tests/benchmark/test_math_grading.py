@@ -65,7 +65,7 @@ def test_expressions_that_never_end_are_not_equal_and_the_pool_lives_on() -> Non
     pool = MathPool(1, cpu_s=0.7, wall_s=20.0)
     try:
         assert pool.same("(x+1)^{100000}", "x^2 + 1") is False
-        assert pool.limited == 1
+        assert pool.limited == {"": 1}
         assert pool.same("\\frac12", "0.5") is True
     finally:
         pool.close()
@@ -166,3 +166,26 @@ def test_no_child_of_ours_looks_into_the_working_directory() -> None:
     ]
     assert len(starts) >= 2
     assert [name for name, before in starts if '"-P"' not in before] == []
+
+
+@needs_math
+def test_a_model_that_struck_three_times_gets_a_shorter_limit_and_no_other_does() -> None:
+    """Towers of powers hold a grader for the whole limit each: the first three alone."""
+    pool = MathPool(1, cpu_s=0.5, wall_s=30.0)
+    asked: list[tuple[str, float]] = []
+    compare = pool._compare
+
+    def kept(worker: object, answer: str, gold: str, cpu_s: float) -> bool | None:
+        asked.append((answer, cpu_s))
+        return compare(worker, answer, gold, cpu_s)  # type: ignore[arg-type]
+
+    pool._compare = kept  # type: ignore[method-assign]
+    try:
+        for k in range(5):
+            assert pool.same(f"(x+{k + 1})^{{100000}}", "x^2 + 1", "bad") is False
+        assert pool.same("\\frac12", "0.5", "bad") is True
+        assert pool.same("\\frac12", "0.5", "good") is True
+    finally:
+        pool.close()
+    assert [limit for _, limit in asked] == [0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.5]
+    assert pool.limited == {"bad": 5}
