@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -161,8 +162,9 @@ async def _reach(prepared: Prepared) -> tuple[list[_Finding], dict[str, dict[str
     carriers = with_servers({name: default_transport(name) for name in names}, real.values())
     await asyncio.gather(*(carrier.open() for carrier in carriers.values()))
     try:
+        turns = defaultdict[str | None, asyncio.Lock](asyncio.Lock)
         asked = [
-            probe(spec, carriers[spec.transport], embeds=embeds_only(prepared.config, name))
+            probe(spec, carriers[spec.transport], embeds=embeds_only(prepared.config, name), turn=turns[spec.api_base])
             for name, spec in real.items()
         ]
         probes = dict(zip(real, await asyncio.gather(*asked), strict=True))

@@ -5,40 +5,28 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shlex
 import shutil
-import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pipeline.enclosure import refuse_ways_out
-from pipeline.errors import AuxevalError, DataError
+from pipeline.errors import DataError
 from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_from_json, entry_to_json
-
-if TYPE_CHECKING:
-    from diskcache import Cache
+from pipeline.models.store import PAGE, Sql, Store
 
 DEFAULT_CACHE_DIR = Path(".auxeval") / "cache"
 _NOTE = "note:"
-_PAGE = 500
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-Sql = Callable[..., sqlite3.Cursor]
-"""``execute`` of a connection to the cache's database, inside a transaction."""
 
 
 def default_cache_dir() -> Path:
     """``AUXEVAL_CACHE_DIR``, else ``.auxeval/cache`` in the working directory."""
     return Path(os.environ.get("AUXEVAL_CACHE_DIR") or DEFAULT_CACHE_DIR)
-
-
-class CacheWriteError(AuxevalError):
-    """A paid reply could not be stored: the disk is full, or the cache is locked or not writable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +66,6 @@ class ReplyCache:
 
     def __init__(self, directory: str | Path, *, timeout_s: float = 60.0) -> None:
         self.directory = Path(directory)
-        self._timeout_s = timeout_s
-        self._lock = threading.Lock()
         self._damaged: dict[str, str] = {}
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -88,9 +74,7 @@ class ReplyCache:
         except OSError as error:
             raise DataError(f"{self.directory}: cannot be used as the cache directory: {error.strerror}") from None
         refuse_ways_out(self.directory)
-        _refuse_damage(self.directory / "cache.db")
-        _refuse_foreign_settings(self.directory / "cache.db")
-        self._store = _open_store(self.directory, timeout_s)
+        self._store = Store(self.directory, timeout_s)
 
     def __enter__(self) -> ReplyCache:
         return self
@@ -141,16 +125,14 @@ class ReplyCache:
         except DamagedEntry as error:
             self._set_aside(key, str(error))
             return None
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.directory / "cache.db", f"cannot be read ({error})") from None
         return entry
 
     def stored(self, keys: Iterable[str]) -> set[str]:
         """Which of these keys have an entry; none is read."""
         wanted = list(keys)
         there: set[str] = set()
-        for start in range(0, len(wanted), _PAGE):
-            part = wanted[start : start + _PAGE]
+        for start in range(0, len(wanted), PAGE):
+            part = wanted[start : start + PAGE]
             query = f"SELECT key FROM Cache WHERE raw = 1 AND key IN ({', '.join('?' * len(part))})"
             there.update(str(key) for (key,) in self.query(query, part))
         return there
@@ -169,7 +151,7 @@ class ReplyCache:
 
     def put(self, entry: Entry) -> bool:
         """Store one entry inside a transaction under way; False if its key was there before."""
-        return bool(self._store.add(entry.key, encode(entry.key, entry_to_json(entry))))
+        return self._store.add(entry.key, encode(entry.key, entry_to_json(entry)))
 
     def transact(self, work: Callable[[Sql], T]) -> T:
         """What ``work`` returns, its changes in one durable transaction: all of them, or an error and none.
@@ -177,8 +159,7 @@ class ReplyCache:
         Raises:
             CacheWriteError: the disk is full, or the cache is locked or not writable.
         """
-        with self._lock, _write_errors(self.directory, self._timeout_s), self._store.transact(retry=False):
-            return work(self._store._sql)
+        return self._store.transact(work)
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of a statement that only reads.
@@ -186,10 +167,7 @@ class ReplyCache:
         Raises:
             DataError: the database cannot be read.
         """
-        try:
-            return list(self._store._sql(statement, values).fetchall())
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.directory / "cache.db", f"cannot be read ({error})") from None
+        return self._store.query(statement, values)
 
     def note(self, name: str) -> dict[str, Any] | None:
         """A small document kept beside the entries (which reply format a model takes, say), or None."""
@@ -205,8 +183,7 @@ class ReplyCache:
     def set_note(self, name: str, document: dict[str, Any]) -> None:
         """Keep a small document, replacing the one before."""
         key = _NOTE + name
-        with self._lock, _write_errors(self.directory, self._timeout_s):
-            self._store.set(key, encode(key, document))
+        self._store.set(key, encode(key, document))
 
     def entries(self) -> Iterator[Entry]:
         """Every whole entry in the order of writing; damaged ones are left out and counted in ``damaged``."""
@@ -224,7 +201,7 @@ class ReplyCache:
 
     def _checked(self, *, check_key: bool = False) -> Iterator[tuple[str, Entry | None, str | None]]:
         """Every row: its key, its entry (None for a note), and what is wrong with it."""
-        for key, value, problem in self._rows():
+        for key, value, problem in self._store.rows():
             try:
                 if problem is not None:
                     raise DamagedEntry(problem)
@@ -254,137 +231,24 @@ class ReplyCache:
 
     def remove(self, keys: Iterable[str]) -> int:
         """Delete entries by key (only ever because the user asked); how many there were."""
-        with self._lock, _write_errors(self.directory, self._timeout_s):
-            return sum(bool(self._store.delete(key)) for key in keys)
+        return self._store.delete(list(keys))
 
     def sync_fully(self) -> None:
         """Make this thread's commits survive a power cut, not only a killed process."""
-        self._store.reset("sqlite_synchronous", 2, update=False)
+        self._store.sync_fully()
 
     def _note_count(self) -> int:
         query = "SELECT count(*) FROM Cache WHERE key >= ? AND key < ?"
         return int(self.query(query, (_NOTE, _NOTE[:-1] + chr(ord(_NOTE[-1]) + 1)))[0][0])
 
-    def _rows(self) -> Iterator[tuple[str, bytes, str | None]]:
-        """(key, value, what is wrong with the row) straight from the database: no row is ever unpickled."""
-        database = self.directory / "cache.db"
-        query = "SELECT rowid, key, raw, mode, filename, value FROM Cache WHERE rowid > ? ORDER BY rowid LIMIT ?"
-        with contextlib.closing(sqlite3.connect(database, timeout=self._timeout_s)) as connection:
-            last = -(2**62)
-            while True:
-                try:
-                    page = connection.execute(query, (last, _PAGE)).fetchall()
-                except sqlite3.DatabaseError as error:
-                    yield "database", b"", str(error)
-                    return
-                for last, key, raw, mode, filename, value in page:  # noqa: B007
-                    plain = raw == 1 and mode == 1 and filename is None and isinstance(key, str)
-                    problem = None if plain and isinstance(value, bytes) else "a row this program never writes"
-                    yield str(key), value, problem
-                if len(page) < _PAGE:
-                    return
-
     def _set_aside(self, key: str, problem: str) -> None:
         """Report a damaged entry, keep its bytes in quarantine and delete it, so that it is a miss."""
         self._damaged[key] = problem
         _LOG.warning("cache entry %.16s… is damaged (%s); moved to %s", key, problem, self.quarantine)
-        database = self.directory / "cache.db"
-        with contextlib.suppress(OSError, sqlite3.Error):
-            self.quarantine.mkdir(mode=0o700, exist_ok=True)
-            with contextlib.closing(sqlite3.connect(database, timeout=self._timeout_s)) as connection, connection:
-                row = connection.execute("SELECT value FROM Cache WHERE key = ? AND raw = 1", (key,)).fetchone()
-                if row is not None:
-                    value = row[0] if isinstance(row[0], bytes) else repr(row[0]).encode("ascii", "backslashreplace")
-                    name = "".join(c if c.isalnum() else "_" for c in key[:80])
-                    (self.quarantine / f"{name}.bin").write_bytes(value)
-                connection.execute("DELETE FROM Cache WHERE key = ? AND raw = 1", (key,))
-
-
-@contextlib.contextmanager
-def _write_errors(directory: Path, timeout_s: float) -> Iterator[None]:
-    from diskcache import Timeout
-
-    try:
-        yield
-    except Timeout:
-        raise CacheWriteError(
-            f"{directory}: the cache could not be written for {timeout_s:g} s: locked by another process, not writable,"
-            " or the disk is full; the last reply was not stored"
-        ) from None
-    except (sqlite3.DatabaseError, OSError) as error:
-        raise CacheWriteError(f"{directory}: the cache cannot be written: {error}; free space and resume") from None
-
-
-def _open_store(directory: Path, timeout_s: float) -> Cache:
-    """The diskcache underneath, with every setting given: they are sticky in the database."""
-    from diskcache import Cache, Timeout
-
-    from pipeline.models.bytes_disk import BytesDisk
-
-    try:
-        return Cache(
-            str(directory),
-            timeout=timeout_s,
-            disk=BytesDisk,
-            disk_min_file_size=2**30,
-            disk_pickle_protocol=0,
-            eviction_policy="none",
-            size_limit=2**62,
-            cull_limit=0,
-            statistics=0,
-            tag_index=0,
-            sqlite_auto_vacuum=1,
-            sqlite_cache_size=8192,
-            sqlite_journal_mode="wal",
-            sqlite_mmap_size=2**26,
-            sqlite_synchronous=1,
-        )
-    except (sqlite3.DatabaseError, Timeout, OSError) as error:
-        raise _damaged(directory / "cache.db", f"cannot be opened ({error})") from None
-
-
-def _damaged(database: Path, problem: str) -> DataError:
-    """One line: what is wrong, what can be saved, and the command that saves it."""
-    return DataError(
-        f"{database}: {problem}; nothing was asked or changed; every reply that can still be read is saved, and the"
-        f" damaged file kept, by: auxeval cache repair --cache-dir {shlex.quote(str(database.parent))}"
-    )
-
-
-def _refuse_damage(database: Path) -> None:
-    """Refuse what SQLite would open and lose more of: it deletes the log of an empty database, with replies in it."""
-    log = database.with_name(database.name + "-wal")
-    logged = log.stat().st_size if log.is_file() else 0
-    if database.exists() and not database.is_file():
-        raise _damaged(database, "is a folder")
-    size = database.stat().st_size if database.exists() else 0
-    if size == 0:
-        if logged:
-            raise _damaged(database, f"is {'empty' if database.exists() else 'gone'}, and its log {log.name} is not")
-        return
-    with database.open("rb") as file:
-        head = file.read(100)
-    if not head.startswith(b"SQLite format 3\x00") or len(head) < 100:
-        raise _damaged(database, "is no database")
-    page_size, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
-    whole = pages * (65_536 if page_size == 1 else page_size)
-    if size < whole and not logged:
-        raise _damaged(database, f"is cut off: {size:,} bytes of {whole:,}")
-
-
-def _refuse_foreign_settings(database: Path) -> None:
-    """diskcache applies whatever settings the database holds; a planted one is refused before it is read."""
-    if not database.exists():
-        return
-    from diskcache.core import DEFAULT_SETTINGS, METADATA
-
-    ours = {*DEFAULT_SETTINGS, *METADATA}
-    try:
-        with contextlib.closing(sqlite3.connect(database, timeout=60.0)) as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            rows = connection.execute("SELECT key FROM Settings").fetchall() if "Settings" in tables else []
-    except sqlite3.DatabaseError as error:
-        raise _damaged(database, f"cannot be read as a database ({error})") from None
-    foreign = [str(key) for (key,) in rows if key not in ours]
-    if foreign:
-        raise DataError(f"{database}: holds a setting that this program never writes: {foreign[0]!r:.60}")
+        value = self._store.take_out(key)
+        if value is not None:
+            data = value if isinstance(value, bytes) else repr(value).encode("ascii", "backslashreplace")
+            name = "".join(c if c.isalnum() else "_" for c in key[:80])
+            with contextlib.suppress(OSError):
+                self.quarantine.mkdir(mode=0o700, exist_ok=True)
+                (self.quarantine / f"{name}.bin").write_bytes(data)

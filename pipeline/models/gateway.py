@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, Spent
-from pipeline.models.cache import CacheWriteError, ReplyCache
+from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight, Flights, GatewayStatus
 from pipeline.models.identity import canonical_json, earlier_keys, request_key, sendable_messages
@@ -30,6 +30,7 @@ from pipeline.models.retries import CallTrace
 from pipeline.models.served import ServedModels
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped, StopKind
+from pipeline.models.store import CacheWriteError
 from pipeline.models.transport import Transport, TransportError
 from pipeline.models.transports import default_transport
 from pipeline.models.types import (

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from pipeline.models.cache import ReplyCache, Sql
+from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import Entry
+from pipeline.models.store import Sql
 
 _BATCH = 512
 T = TypeVar("T")

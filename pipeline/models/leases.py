@@ -9,7 +9,8 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from pipeline.models.cache import ReplyCache, Sql
+from pipeline.models.cache import ReplyCache
+from pipeline.models.store import Sql
 
 HEARTBEAT_S = 20.0
 _EXPIRY_S = 6 * HEARTBEAT_S

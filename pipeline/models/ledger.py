@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +10,9 @@ from typing import Any, Literal
 
 from pipeline.errors import DataError
 from pipeline.models.budget import Budget, Cost, Spent
-from pipeline.models.cache import ReplyCache, Sql
+from pipeline.models.cache import ReplyCache
 from pipeline.models.leases import Leases
+from pipeline.models.store import Sql, only_read
 from pipeline.models.types import Shown, Usage
 
 Opened = Literal["open", "stored", "held", "refused"]
@@ -201,14 +200,7 @@ def name_of_payer(cache: ReplyCache, calls: Sequence[str]) -> str | None:
 
 def spent_by(directory: Path, run: str) -> Spent | None:
     """What a run has spent by the ledger of a cache that is only read; None where there is no word of it."""
-    database = directory / "cache.db"
-    if not database.is_file() or not database.stat().st_size:  # SQLite removes the log of an empty database
-        return None
-    try:
-        with contextlib.closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            rows = connection.execute(_SUMS.format("run"), (run,)).fetchall()
-    except sqlite3.DatabaseError:  # no ledger yet, or no database
-        return None
+    rows = only_read(directory, _SUMS.format("run"), (run,))
     return _sums(rows) if rows else None
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.models.budget import Budget, BudgetExceeded, Cost
-from pipeline.models.cache import Sql
 from pipeline.models.embeddings import is_embedding, send_attempt
 from pipeline.models.entries import Entry
 from pipeline.models.flights import Flight
@@ -26,6 +25,7 @@ from pipeline.models.providers import environment_base
 from pipeline.models.retries import CallTrace, send_with_retries
 from pipeline.models.spec import ModelSpec
 from pipeline.models.stopping import RunStopped
+from pipeline.models.store import Sql
 from pipeline.models.transport import RawReply, Transport, TransportError, without_secrets
 from pipeline.models.types import Price, Request, Shown
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import DamagedEntry, Entry, decode, entry_from_json
+from pipeline.models.store import rows_after
 
 _NOTE = "note:"
 Encoded = tuple[int, str, bytes]
@@ -33,27 +32,6 @@ class MergeReport:
 
     def __add__(self, other: MergeReport) -> MergeReport:
         return MergeReport(self.read + other.read, self.added + other.added, self.damaged + other.damaged)
-
-
-def encoded_after(directory: Path, row: int, limit: int = 500) -> list[Encoded]:
-    """The next entries of a store by row number, as bytes; empty where there is no store yet.
-
-    Rows are only ever appended, so the last row number of a page is where the next begins. A store may be read while
-    another process writes it.
-    """
-    database = directory / "cache.db"
-    if not database.exists():
-        return []
-    query = (
-        "SELECT rowid, key, value FROM Cache WHERE rowid > ? AND raw = 1 AND mode = 1 AND filename IS NULL"
-        " AND typeof(key) = 'text' AND typeof(value) = 'blob' ORDER BY rowid LIMIT ?"
-    )
-    with contextlib.closing(sqlite3.connect(database, timeout=60.0)) as connection:
-        try:
-            rows = connection.execute(query, (row, limit)).fetchall()
-        except sqlite3.OperationalError:  # the store is just being made
-            return []
-    return [(int(number), str(key), bytes(value)) for number, key, value in rows]
 
 
 def merge_encoded(rows: Iterable[Encoded], into: ReplyCache) -> MergeReport:
@@ -90,7 +68,7 @@ def _carry_over(name: str, document: Any, into: ReplyCache) -> None:
 def merge_cache(source: Path, into: ReplyCache, *, page: int = 500) -> MergeReport:
     """Every entry of the store under ``source``; a second time adds nothing."""
     report, row = MergeReport(), 0
-    while rows := encoded_after(source, row, page):
+    while rows := rows_after(source, row, page):
         report += merge_encoded(rows, into)
         row = rows[-1][0]
     return report

@@ -25,12 +25,15 @@ from pipeline.turn import read_turn
 _ATTEMPT_S = 30.0
 _LOOK_S = 5.0
 _AT_ONCE = 8
+_SLOW_S = 10.0
+_ENOUGH_TOKENS = 16
 _SHORT, _LONG = 16, 192
 _SPARE = 1024
 _SCHEMA = {
     "type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"], "additionalProperties": False,
 }  # fmt: skip
 _FORMAT = {"type": "json_schema", "json_schema": {"name": "score", "schema": _SCHEMA, "strict": True}}
+_IGNORES = "ignores a JSON schema"
 _ANSWER = re.compile(r"^\W*answer\s*:", re.I | re.M)
 
 
@@ -61,7 +64,9 @@ class _Timed:
         return max(1, self.raw.usage.completion if self.raw.usage else len(self.raw.text) // 4)
 
 
-async def probe(spec: ModelSpec, transport: Transport, *, embeds: bool = False) -> Probe:
+async def probe(
+    spec: ModelSpec, transport: Transport, *, embeds: bool = False, turn: asyncio.Lock | None = None
+) -> Probe:
     """Reach a model: one short call, then whether it obeys a JSON schema, ends with an answer, and bears company.
 
     Calls at once are only asked of servers of one's own (``api_base``): at others they would cost money and tell
@@ -71,6 +76,7 @@ async def probe(spec: ModelSpec, transport: Transport, *, embeds: bool = False) 
         spec: the entry.
         transport: opened.
         embeds: it is only asked for vectors.
+        turn: of the entry's server, so that no other entry's calls are measured with its own.
     """
     try:
         check_credentials({spec.name: spec})
@@ -83,16 +89,24 @@ async def probe(spec: ModelSpec, transport: Transport, *, embeds: bool = False) 
         return Probe(False, f"{error.kind}: {error.message}{status}")
     except AuxevalError as error:
         return Probe(False, str(error))
-    told, alone, about = await asyncio.gather(_format(spec, transport), _sum(spec, transport, 25), _about(spec))
-    parts = [_named(spec, first, "answered"), told, _ending(alone)]
-    if spec.api_base is None or not isinstance(alone, _Timed):
-        return Probe(True, "; ".join(parts), _described(about, None, None), _proposals(spec, about, None, None))
+    told, about = await asyncio.gather(_format(spec, transport), _about(spec))
+    async with turn or asyncio.Lock():
+        alone = await _sum(spec, transport, 25)
+        load = None if spec.api_base is None else await _load(spec, transport, alone)
+    model = "; ".join((_named(spec, first, "answered"), told, _ending(alone)))
+    timed = alone if isinstance(alone, _Timed) and spec.api_base is not None else None
+    return Probe(True, model, _described(about, timed, load), _proposals(spec, about, timed, load))
+
+
+async def _load(spec: ModelSpec, transport: Transport, alone: _Timed | TransportError) -> _Load | None:
+    """Several calls at once; None where one alone takes so long that it would be a burden."""
+    if not isinstance(alone, _Timed) or alone.seconds > _SLOW_S:
+        return None
     at_once = min(spec.max_concurrency, _AT_ONCE)
     began = time.monotonic()
     together = await asyncio.gather(*(_sum(spec, transport, 30 + k) for k in range(at_once)))
     seconds = time.monotonic() - began
-    load = _Load(alone, at_once, [each for each in together if isinstance(each, _Timed)], seconds)
-    return Probe(True, "; ".join(parts), _described(about, alone, load), _proposals(spec, about, alone, load))
+    return _Load(alone, at_once, [each for each in together if isinstance(each, _Timed)], seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +157,11 @@ async def _format(spec: ModelSpec, transport: Transport) -> str:
         reply = await _ask(spec, transport, text, {"max_tokens": _LONG, "response_format": _FORMAT})
         value = json.loads(read_turn(reply.raw.text).text)
     except TransportError as error:
-        return f"a JSON schema is refused ({error.message[:80]})"
+        return f"refuses a JSON schema ({error.message[:80]})"
     except (ValueError, RecursionError):
-        return "a JSON schema is ignored: judgements are asked for in words"
+        return _IGNORES
     obeyed = isinstance(value, dict) and isinstance(value.get("score"), int | float)
-    return "obeys a JSON schema" if obeyed else "a JSON schema is ignored: judgements are asked for in words"
+    return "obeys a JSON schema" if obeyed else _IGNORES
 
 
 def _ending(answer: _Timed | TransportError) -> str:
@@ -157,7 +171,7 @@ def _ending(answer: _Timed | TransportError) -> str:
         return "ends with its answer"
     if answer.raw.finish_reason in ("length", "max_tokens"):
         return f"no answer within {_LONG} tokens: it thinks long, so give it a large max_tokens"
-    return "no line Answer: comes; unread answers will have to be audited"
+    return "no line Answer: comes"
 
 
 def _named(spec: ModelSpec, first: _Timed, did: str) -> str:
@@ -217,9 +231,11 @@ async def _look(spec: ModelSpec, url: str) -> Any:
 def _described(about: Mapping[str, int], alone: _Timed | None, load: _Load | None) -> str:
     parts = [f"{about['slots']} slots"] if "slots" in about else []
     parts += [f"context {about['context']:,} tokens"] if "context" in about else []
-    if alone is not None and load is not None:
-        late = f", {load.calls - len(load.answered)} failed" if len(load.answered) < load.calls else ""
-        parts.append(f"{alone.seconds:.1f} s alone, {load.calls} at once {load.seconds:.1f} s{late}")
+    if alone is not None:
+        late = f", {load.calls - len(load.answered)} failed" if load and len(load.answered) < load.calls else ""
+        parts.append(
+            f"{alone.seconds:.1f} s alone" + (f", {load.calls} at once {load.seconds:.1f} s{late}" if load else "")
+        )
     return "; ".join(parts)
 
 
@@ -227,7 +243,8 @@ def _proposals(spec: ModelSpec, about: Mapping[str, int], alone: _Timed | None, 
     """What suits the server better than what the entry says."""
     proposals: dict[str, float] = {}
     wanted = about.get("slots")
-    if wanted is None and load is not None and load.calls > 1 and load.alone.seconds > 0.2:
+    measured = load is not None and load.calls > 1 and load.alone.tokens >= _ENOUGH_TOKENS
+    if wanted is None and load is not None and measured:
         wanted = max(1, round(load.at_once)) if load.at_once < 0.6 * load.calls else None
     if wanted is not None and wanted < spec.max_concurrency:
         proposals["max_concurrency"] = wanted
@@ -237,7 +254,7 @@ def _proposals(spec: ModelSpec, about: Mapping[str, int], alone: _Timed | None, 
     if about.get("context", math.inf) < cap + _SPARE:
         cap = max(256, about["context"] - _SPARE)
         proposals["max_tokens"] = cap
-    if alone is not None:
+    if alone is not None and alone.tokens >= _ENOUGH_TOKENS:
         needed = 3 * cap * alone.seconds / alone.tokens
         if needed > spec.attempt_timeout_s:
             proposals["attempt_timeout_s"] = math.ceil(needed / 10) * 10

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.models.cache import ReplyCache, Sql
+from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import Entry
+from pipeline.models.store import Sql
 
 T = TypeVar("T")
 

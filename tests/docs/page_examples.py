@@ -25,6 +25,7 @@ MASKS: tuple[tuple[str, str], ...] = (
     (r"\b20\d{6}(?=-[A-Za-z0-9._-]+-[0-9a-f]{6}\b)", "DATE"),
     (r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", "DATE AND TIME"),
     (r"(answered in) \d+\.\d s", r"\1 TIME"),
+    (r"\d+\.\d s (alone, \d+ at once) \d+\.\d s", r"TIME \1 TIME"),
     (r"^(ok +python +)3\.\d+\.\d+", r"\1VERSION"),
     (r"\d+\.\d GiB free", "DISK"),
 )

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DataError
 from pipeline.models import ReplyCache
-from pipeline.models.cache import CacheWriteError
 from pipeline.models.entries import DamagedEntry, Entry, decode, encode, entry_from_json, entry_to_json
 from pipeline.models.identity import request_key
 from pipeline.models.journal import Journal
+from pipeline.models.store import CacheWriteError
 from pipeline.models.types import Reply, Request, Usage
 
 

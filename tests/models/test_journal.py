@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from pipeline.models.budget import Budget, Cost
-from pipeline.models.cache import ReplyCache, Sql
+from pipeline.models.cache import ReplyCache
 from pipeline.models.journal import Journal
 from pipeline.models.ledger import Ledger
+from pipeline.models.store import Sql
 
 
 async def test_many_reservations_share_a_few_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import Entry
 from pipeline.models.identity import request_key
-from pipeline.models.merging import MergeReport, encoded_after, merge_cache, merge_encoded
+from pipeline.models.merging import MergeReport, merge_cache, merge_encoded
+from pipeline.models.store import rows_after
 from pipeline.models.types import Reply, Request, Usage
 
 
@@ -55,13 +56,13 @@ def test_an_entry_under_a_foreign_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_pages_go_on_where_they_ended_and_notes_are_carried_over_once(tmp_path: Path) -> None:
-    assert encoded_after(tmp_path / "nothing", 0) == []
+    assert rows_after(tmp_path / "nothing", 0) == []
     source = filled(tmp_path / "a", range(3))
     with ReplyCache(source) as cache, ReplyCache(tmp_path / "all") as merged:
-        page = encoded_after(source, 0, 2)
+        page = rows_after(source, 0, 2)
         assert len(page) == 2
         cache.set_note("negotiated m", {"rung": "json_object"})
-        merge_encoded(encoded_after(source, page[-1][0]), merged)
+        merge_encoded(rows_after(source, page[-1][0]), merged)
         assert len(merged) == 1
         assert merged.note("negotiated m") == {"rung": "json_object"}
         merged.set_note("negotiated m", {"rung": "json_schema"})
