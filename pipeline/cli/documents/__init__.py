@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from pipeline.cli.documents import care, gates, looks, plans
 from pipeline.cli.documents.estimates import EstimatesDocument
+from pipeline.cli.documents.shape import Document
 
 __all__ = ["DOCUMENTS", "document_schema"]
 
@@ -63,4 +64,7 @@ def document_schema(command: str) -> dict[str, Any]:
         KeyError: no such command.
     """
     schema = TypeAdapter(DOCUMENTS[command]).json_schema(schema_generator=_Schema)
+    if set(Document.__annotations__) <= schema.get("properties", {}).keys():
+        schema["properties"]["command"].setdefault("const", command)
+        schema["properties"]["schema"].setdefault("const", 1)
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"auxeval {command} --json"}

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pipeline.cli.documents.shape import Shape
+from pipeline.cli.documents.shape import Document, Shape
 
 
-class ReportDocument(Shape):
+class ReportDocument(Document):
     """Where the report is."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["report"]
-    """The command."""
     run: str
     """The run directory."""
     report: str
@@ -45,37 +41,25 @@ class RunEntry(Shape):
     """Entries whose replies are simulated."""
 
 
-class RunsListDocument(Shape):
+class RunsListDocument(Document):
     """The runs under the runs directory, newest first."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["runs list"]
-    """The command."""
     runs: list[RunEntry]
     """The runs."""
 
 
-class ExportDocument(Shape):
+class ExportDocument(Document):
     """A cassette that was written."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["export"]
-    """The command."""
     cassette: str
     """The file."""
     responses: int
     """Responses in it."""
 
 
-class LookDocument(Shape):
+class LookDocument(Document):
     """What files hold."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["look"]
-    """The command."""
     path: str
     """The files."""
     kind: str
@@ -92,13 +76,9 @@ class LookDocument(Shape):
     """The command to run, as it is."""
 
 
-class ImportDocument(Shape):
+class ImportDocument(Document):
     """A table made of another tool's files."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["import"]
-    """The command."""
     tool: str
     """Which tool wrote the files; `table` for a plain table."""
     table: str
@@ -123,13 +103,9 @@ class ImportDocument(Shape):
     """One such command per task."""
 
 
-class AuditDocument(Shape):
+class AuditDocument(Document):
     """An audit sheet that was written."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["audit"]
-    """The command."""
     run: str
     """The run directory."""
     file: str
@@ -142,13 +118,9 @@ class AuditDocument(Shape):
     """The command that takes the filled sheet back."""
 
 
-class LabelsExportDocument(Shape):
+class LabelsExportDocument(Document):
     """A label sheet that was written."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["labels export"]
-    """The command."""
     source: str
     """The run or table."""
     file: str
@@ -163,13 +135,9 @@ class LabelsExportDocument(Shape):
     """The command that imports the filled sheet."""
 
 
-class CacheStatsDocument(Shape):
+class CacheStatsDocument(Document):
     """What the cache holds."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["cache stats"]
-    """The command."""
     cache: str
     """Its directory."""
     entries: int
@@ -188,13 +156,9 @@ class CacheStatsDocument(Shape):
     """Time of the newest reply, UTC."""
 
 
-class CacheVerifyDocument(Shape):
+class CacheVerifyDocument(Document):
     """Whether every reply of the cache can be read. Exit code 2 where one cannot."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["cache verify"]
-    """The command."""
     entries: int
     """Replies read."""
     damaged: list[tuple[str, str]]
@@ -203,13 +167,9 @@ class CacheVerifyDocument(Shape):
     """Whether none is damaged."""
 
 
-class CacheRepairDocument(Shape):
+class CacheRepairDocument(Document):
     """What could be saved of a damaged cache."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["cache repair"]
-    """The command."""
     replies: int
     """Whole replies in the new database."""
     ledger_rows: int
@@ -218,39 +178,27 @@ class CacheRepairDocument(Shape):
     """Where the damaged files are."""
 
 
-class CacheImportDocument(Shape):
+class CacheImportDocument(Document):
     """A cassette read into the cache."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["cache import"]
-    """The command."""
     added: int
     """Replies added."""
     known: int
     """Replies that were there already."""
 
 
-class CachePruneDocument(Shape):
+class CachePruneDocument(Document):
     """Replies chosen for removal."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["cache prune"]
-    """The command."""
     matched: int
     """Replies that the options choose."""
     removed: int
     """Of them removed: none without `--yes`."""
 
 
-class InitDocument(Shape):
+class InitDocument(Document):
     """A configuration that was written."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["init"]
-    """The command."""
     file: str | None
     """Where it is; null where none is needed."""
     key: str | None
@@ -259,13 +207,9 @@ class InitDocument(Shape):
     """Commands that check, price and run it."""
 
 
-class SkillDocument(Shape):
+class SkillDocument(Document):
     """The page that says which command answers which question."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["skill"]
-    """The command."""
     page: str
     """Markdown."""
 
@@ -279,13 +223,9 @@ class FindingEntry(Shape):
     """One sentence."""
 
 
-class ConfigCheckDocument(Shape):
+class ConfigCheckDocument(Document):
     """A configuration that can be run."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["config check"]
-    """The command."""
     config: dict[str, Any]
     """The configuration, fully resolved."""
     items: int
@@ -307,13 +247,9 @@ class CheckEntry(Shape):
     """What was found, or how to mend it."""
 
 
-class DoctorDocument(Shape):
+class DoctorDocument(Document):
     """What a run needs. Exit code 2 where a check fails."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["doctor"]
-    """The command."""
     ok: bool
     """Whether every check is fine."""
     checks: list[CheckEntry]

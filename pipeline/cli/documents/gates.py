@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pipeline.cli.documents.shape import Shape, shape_of
+from pipeline.cli.documents.shape import Document, shape_of
 from pipeline.evaluation.gate import RunNoise
 from pipeline.evaluation.gate_verdict import GateRow
 
@@ -19,13 +19,9 @@ else:
     )  # fmt: skip
 
 
-class GateDocument(Shape):
+class GateDocument(Document):
     """Whether a candidate may replace its base."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["gate"]
-    """The command."""
     base: str | None
     """The base; null with --aa."""
     candidate: str | None

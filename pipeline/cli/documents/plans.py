@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias
 from pipeline.cli.documents.care import FindingEntry
 from pipeline.cli.documents.estimates import Decisions, JudgeEntry, LeftOutEntry, PairEntry, WarningEntry
 from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry, ProfileEntry
-from pipeline.cli.documents.shape import Shape, shape_of
+from pipeline.cli.documents.shape import Document, Shape, shape_of
 from pipeline.estimators import Design
 from pipeline.estimators.labels.family_worth import FamilyWorth
 from pipeline.estimators.labels.planning import LabelPlan
@@ -63,13 +63,9 @@ class LabelsEntry(Shape):
     """One entry per family of signals."""
 
 
-class PlanDocument(Shape):
+class PlanDocument(Document):
     """What a run would do and cost, and how many labels a half-width needs."""
 
-    schema: Literal[1]
-    """Version of this shape."""
-    command: Literal["plan"]
-    """The command."""
     forecast: ForecastEntry | None
     """Null for a TABLE."""
     labels: LabelsEntry | None
