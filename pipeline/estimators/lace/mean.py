@@ -12,12 +12,11 @@ from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.folds import scrambled
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.averaged import averaged_fit
-from pipeline.estimators.lace.core import fit_points
-from pipeline.estimators.lace.interval import Interval, Target, adjusted_r2, verdicts
+from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Categorical, ProfileAxis
 from pipeline.estimators.lace.pool import pool_moments
 from pipeline.estimators.lace.profile import DEFAULT_RIDGE, ProfileProblem, check_options, unit_or_spread
-from pipeline.estimators.lace.scalar import ScalarFit, degrees_of, scalar_estimate
+from pipeline.estimators.lace.scalar import ScalarFit, ridge_scalar, scalar_estimate
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
 from pipeline.estimators.signals import PreparedSignals, prepare_signals
@@ -159,21 +158,8 @@ def _fixed_mean(
         from pipeline.estimators.lace.adaptive.ridge import select_ridge
 
         ridge, diagnostics = select_ridge(axis, axis, sample, moments, moments.gram, rng, balanced=False)
-    shares = draw.shares
-    weights = shares[None, :]
-    fit = fit_points(sample, weights, weights, moments.mean, moments.gram, float(ridge))
-    error = fit.residual[0] / np.sqrt(1.0 - fit.leverage[0])
-    share = fit.linear[0] ** 2 / (1.0 - fit.leverage[0])
-    total = float(shares @ fit.centred[0] ** 2)
-    raw = 1.0 - float(shares @ fit.residual[0] ** 2) / total if total > 0.0 else 0.0
-    n_effective = np.array([1.0 / float(shares @ shares)])
-    r2 = adjusted_r2(np.array([raw]), n_effective, signals.shape[1])
-    verdict = verdicts(np.array([raw]), r2, n_effective, signals.shape[1])[0]
-    return ScalarFit(
-        float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares,
-        draw, 1.0 / len(mask), degrees_of(share), float(r2[0]), verdict,
-        {"ridge": float(ridge), "beta": fit.beta[0], "standardized": standardize, **diagnostics},
-    )  # fmt: skip
+    more = {"standardized": standardize, **diagnostics}
+    return ridge_scalar(sample, moments.mean, moments.gram, float(ridge), draw, more)
 
 
 def one_category(rows: int) -> ProfileAxis:

@@ -10,7 +10,8 @@ import numpy as np
 
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import normal_quantile, t_quantile, wilson_interval
-from pipeline.estimators.lace.interval import Interval, Target, labels_agree
+from pipeline.estimators.lace.core import LabeledSample, fit_points
+from pipeline.estimators.lace.interval import Interval, Target, adjusted_r2, labels_agree, verdicts
 from pipeline.estimators.lace.near_census import near_census_interval
 from pipeline.estimators.means import interval_of_mean
 from pipeline.estimators.results import Estimate
@@ -65,6 +66,33 @@ class Spread:
     outcome: float
     design_effect: float
     log_ratio: float | None
+
+
+def ridge_scalar(
+    sample: LabeledSample, mean: FloatArray, gram: FloatArray, ridge: float, draw: LabelDraw, more: dict[str, Any]
+) -> ScalarFit:
+    """The mean with the ridge coefficient of the paper, before its interval.
+
+    Args:
+        sample: the labeled items.
+        mean, gram: (1, K) and (1, K, K) moments of the pool's signals.
+        ridge: λ.
+        draw: how the labels were drawn.
+        more: diagnostics besides λ and β̂.
+    """
+    shares = draw.shares
+    weights = shares[None, :]
+    fit = fit_points(sample, weights, weights, mean, gram, ridge)
+    error = fit.residual[0] / np.sqrt(1.0 - fit.leverage[0])
+    total = float(shares @ fit.centred[0] ** 2)
+    raw = np.array([1.0 - float(shares @ fit.residual[0] ** 2) / total if total > 0.0 else 0.0])
+    n_effective = np.array([1.0 / float(shares @ shares)])
+    r2 = adjusted_r2(raw, n_effective, sample.signals.shape[1])
+    return ScalarFit(
+        float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares, draw,
+        1.0 / sample.rows, degrees_of(fit.linear[0] ** 2 / (1.0 - fit.leverage[0])), float(r2[0]),
+        verdicts(raw, r2, n_effective, sample.signals.shape[1])[0], {"ridge": ridge, "beta": fit.beta[0], **more},
+    )  # fmt: skip
 
 
 def spread_of(fit: ScalarFit, y: FloatArray, target: Target) -> Spread:

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
-from pipeline.estimators.lace.core import LabeledSample, fit_points
-from pipeline.estimators.lace.interval import FittedProfile, Interval, Target, adjusted_r2, verdicts
+from pipeline.estimators.lace.core import LabeledSample
+from pipeline.estimators.lace.interval import FittedProfile, Interval, Target, verdicts
 from pipeline.estimators.lace.localities import Categorical, Locality, ProfileAxis, encode_like, resolve_axis
 from pipeline.estimators.lace.pool import MomentAccumulator, PoolMoments, row_chunks
 from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
-from pipeline.estimators.lace.scalar import ScalarFit, degrees_of, scalar_estimate
+from pipeline.estimators.lace.scalar import ridge_scalar, scalar_estimate
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.estimators.sampling import simple_draw
 from pipeline.estimators.validation import check_signals, is_binary, warn_if_unscaled
@@ -174,22 +174,9 @@ def lace_mean_from_pool(
     moments, scale = _scaled_moments(pool, standardize)
     values, own = _outcomes(y, signals, moments, scale)
     sample = LabeledSample(np.zeros((len(values), 1)), values, own, None, moments.rows)
-    shares = np.full(len(values), 1.0 / len(values))
     draw = simple_draw(len(values), moments.rows)
-    penalty = check_ridge_number(ridge)
-    weights = shares[None, :]
-    fit = fit_points(sample, weights, weights, moments.overall_mean[None], moments.overall_gram[None], penalty)
-    error = fit.residual[0] / np.sqrt(1.0 - fit.leverage[0])
-    total = float(shares @ fit.centred[0] ** 2)
-    raw = np.array([1.0 - float(shares @ fit.residual[0] ** 2) / total if total > 0.0 else 0.0])
-    count = np.array([float(len(values))])
-    r2 = adjusted_r2(raw, count, own.shape[1])
-    scalar = ScalarFit(
-        float(fit.value[0]), float(fit.naive[0]), fit.linear[0] * error, shares * fit.centred[0], 0.0, shares,
-        draw, 1.0 / moments.rows, degrees_of(fit.linear[0] ** 2 / (1.0 - fit.leverage[0])), float(r2[0]),
-        verdicts(raw, r2, count, own.shape[1])[0],
-        {"ridge": penalty, "beta": fit.beta[0], "standardized": standardize},
-    )  # fmt: skip
+    mean, gram = moments.overall_mean[None], moments.overall_gram[None]
+    scalar = ridge_scalar(sample, mean, gram, check_ridge_number(ridge), draw, {"standardized": standardize})
     return scalar_estimate(scalar, values, target, interval, level, "lace", wilson_form=False)
 
 
