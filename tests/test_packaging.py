@@ -70,6 +70,12 @@ def test_start_up_loads_nothing_heavy(code: str) -> None:
     assert done.stderr.strip().splitlines()[-1] == "[]"
 
 
+def test_a_table_without_answers_loads_no_reader_of_answers() -> None:
+    code = "import pipeline.evaluation.interface, sys; print('pipeline.benchmark.extraction' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_importing_the_package_changes_no_warning_filter() -> None:
     code = "import warnings; b = list(warnings.filters); import pipeline, pipeline.estimators, pipeline.config\n"
     done = subprocess.run(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError
 from pipeline.estimators import Sampling
 from pipeline.estimators.floats import FloatArray
-from pipeline.evaluation.answer_columns import with_answers
 from pipeline.evaluation.items import items_of
 from pipeline.evaluation.pool import Axis, Pool, TargetPool
 from pipeline.evaluation.signal_families import FREE_FAMILIES
@@ -48,6 +47,9 @@ def table_pool(table: UserTable, roles: ColumnRoles) -> Pool:
         DataError: stray gold values, no labels, text where numbers belong, bad weights; rows are named.
     """
     if roles.answer is not None:
+        # The readers of answers take 50 ms to import, a tenth of an estimate, and few tables hold answers.
+        from pipeline.evaluation.answer_columns import with_answers
+
         table, roles = with_answers(table, roles)
     if len(roles.taus) == 1:
         raise DataError("--tau needs at least 2 columns: draw 0, then the independent draws")

@@ -25,10 +25,8 @@ class Shape(TypedDict):
 class Document(Shape):
     """Base of every document that names its command; the schema of a command says which."""
 
-    schema: int
-    """Version of this shape."""
-    command: str
-    """The command."""
+    schema: Annotated[int, Field(description="Version of this shape.")]
+    command: Annotated[str, Field(description="The command.")]
 
 
 def shape_of(kind: type, name: str, *, certain: tuple[str, ...] = (), **more: tuple[Any, str]) -> Any:
