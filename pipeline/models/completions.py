@@ -108,7 +108,7 @@ def _log_probability(value: Any) -> float | None:
     """A log-probability as a provider writes it; OpenAI writes -9999 for what it rounds to nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1e5 < value <= 1e-6:
         return None
-    return min(float(value), 0.0)
+    return min(round(float(value), 6), 0.0)  # what servers compute in single precision has no more digits
 
 
 def _check_ending(finish: Any) -> None:

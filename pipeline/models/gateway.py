@@ -270,7 +270,8 @@ class Gateway:
 
         def entry_of(sent: Sent) -> Entry:
             service = service_of(sent.raw, request)
-            reply = to_reply(sent.raw, latency_s=sent.latency_s, price=live.price, service=service)
+            others = int(request.params.get("top_logprobs") or 0)
+            reply = to_reply(sent.raw, latency_s=sent.latency_s, price=live.price, service=service, alternatives=others)
             return Entry(key, request, reply, sent.raw.sent)
 
         try:

@@ -32,7 +32,9 @@ def classify_outcome(text: str, finish_reason: str, *, reasoning: str | None = N
     return "truncated" if reasoning and reasoning.strip() else "empty"
 
 
-def to_reply(raw: RawReply, *, latency_s: float, price: Price | None, service: str | None = None) -> Reply:
+def to_reply(
+    raw: RawReply, *, latency_s: float, price: Price | None, service: str | None = None, alternatives: int = 0
+) -> Reply:
     """The reply as stored: what the server sent; where only a refusal field has text, that is the text.
 
     Args:
@@ -40,6 +42,7 @@ def to_reply(raw: RawReply, *, latency_s: float, price: Price | None, service: s
         latency_s: of the attempt.
         price: of the model.
         service: tier that the call is charged by.
+        alternatives: other tokens that were asked for beside each; a server that sends twenty unasked fills the cache.
     """
     text = raw.text or raw.refusal or ""
     return Reply(
@@ -52,7 +55,7 @@ def to_reply(raw: RawReply, *, latency_s: float, price: Price | None, service: s
         latency_s=latency_s,
         cost_usd=None if raw.usage is None else reply_cost(price, raw.usage, service),
         at=now_utc(),
-        tokens=raw.tokens,
+        tokens=tuple(replace(token, others=token.others[:alternatives]) for token in raw.tokens),
     )
 
 

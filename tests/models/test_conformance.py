@@ -167,7 +167,7 @@ async def test_token_probabilities_are_read_or_left_and_never_cost_a_reply(
 ) -> None:
     server.fail(SHAPES[name][0], **SHAPES[name][1])
     async with open_desk("direct") as desk:
-        outcome = await desk.ask("What is 6 * 7?")
+        outcome = await desk.ask("What is 6 * 7?", params={"logprobs": True, "top_logprobs": 1})
     assert isinstance(outcome, Answered)
     assert outcome.reply.tokens == TOKENS.get(name, ())
 
