@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -116,6 +117,8 @@ def _without_secrets(record: logging.LogRecord) -> bool:
 def _fail(message: str, code: int) -> int:
     """One line on stderr, free of control characters."""
     line = " ".join(message.split())
+    with contextlib.suppress(OSError):  # the working directory can be gone
+        line = line.replace(f"{Path.cwd()}{os.sep}", "")  # a file as its user named it, not as it was resolved
     click.echo("auxeval: " + "".join(c if c.isprintable() else "?" for c in line), err=True)
     return code
 

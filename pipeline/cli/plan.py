@@ -64,7 +64,10 @@ def command(source: str, width: float | None, limit: int | None, as_json: bool, 
         raise InputError(f"--best-of-n plans from a TABLE of scores; {source} is none")
     directory, config = _source(path, source, Path(runs_dir), limit)
     prepared = _prepared(config, directory)
-    forecast = forecast_run(prepared)
+    done = (
+        directory if limit is None and directory is not None and directory.manifest().get("state") == "done" else None
+    )
+    forecast = forecast_run(prepared, finished=done if done is not None and _same(done, config) else None)
     findings = check_data(prepared.benchmark)
     labels = _labels(directory, width) if directory is not None else None
     if as_json:
@@ -98,6 +101,11 @@ def _source(path: Path, source: str, runs_dir: Path, limit: int | None) -> tuple
         raise InputError(f"{source}: no such file")
     directory = find_run(source, runs_dir)
     return directory, resolve_config(directory.own_config(), limit=limit)
+
+
+def _same(directory: RunDirectory, config: RunConfig) -> bool:
+    """Whether a run was done with this configuration, and not edited since."""
+    return directory.manifest().get("config_sha256") == config.digest()
 
 
 def _prepared(config: RunConfig, directory: RunDirectory | None) -> Prepared:

@@ -310,6 +310,11 @@ def read_calls(path: Path) -> Iterator[dict[str, Any]]:
     yield from _whole_lines(path)
 
 
+def answered_calls(path: Path) -> list[dict[str, Any]]:
+    """The last line of every call that has a reply, each call once."""
+    return list({_identity(line): line for line in _whole_lines(path) if line["state"] != "failed"}.values())
+
+
 def recorded_failures(path: Path) -> dict[str, Failed]:
     """Request key → failure, for calls whose last line is a failure."""
     failures: dict[str, Failed] = {}

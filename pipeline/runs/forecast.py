@@ -16,6 +16,8 @@ from pipeline.models.gateway import Gateway
 from pipeline.models.pricing import find_price, reply_cost
 from pipeline.models.stopping import RunStopped
 from pipeline.models.types import CallRecord, Usage
+from pipeline.runs.call_log import answered_calls
+from pipeline.runs.directory import RunDirectory
 from pipeline.runs.setup import Prepared
 
 ASSUMED_CHAIN_TOKENS = 250.0
@@ -95,21 +97,38 @@ class _Seen:
     completion: int = 0
     cached_prompt: int = 0
 
+    def add(self, part: str | None, prompt: int, completion: int, cached: int) -> None:
+        """Count one reply."""
+        repair = (part or "").endswith("repair")
+        self.repairs += repair
+        self.calls += not repair
+        self.prompt += prompt
+        self.completion += completion
+        self.cached_prompt += cached
 
-def forecast_run(prepared: Prepared, cache_dir: Path | None = None) -> Forecast:
+
+def forecast_run(
+    prepared: Prepared, cache_dir: Path | None = None, *, finished: RunDirectory | None = None
+) -> Forecast:
     """:func:`forecast_async`, also inside a running event loop."""
     from pipeline.runs.interface import in_any_loop
 
-    return in_any_loop(forecast_async(prepared, cache_dir))
+    return in_any_loop(forecast_async(prepared, cache_dir, finished=finished))
 
 
-async def forecast_async(prepared: Prepared, cache_dir: Path | None = None) -> Forecast:
+async def forecast_async(
+    prepared: Prepared, cache_dir: Path | None = None, *, finished: RunDirectory | None = None
+) -> Forecast:
     """Walk the run over the cache alone, count what is answered, and price the rest.
+
+    ``finished``: the run itself, done with this configuration; its log says what it asked, and the cache only whether
+    it still holds that.
 
     A pilot (``auxeval run CONFIG --limit 20``) leaves its replies in the cache; their lengths and their share of
     repairs are what the rest is forecast from. Without any reply, chains count 250 tokens and verdicts 60.
     """
-    seen = await _walk(prepared, cache_dir or default_cache_dir())
+    place = cache_dir or default_cache_dir()
+    seen = _told(finished, place) if finished is not None else await _walk(prepared, place)
     lengths = {
         (stage, model): seen_stage.completion / (seen_stage.calls + seen_stage.repairs)
         for (stage, _, model), seen_stage in seen.items()
@@ -157,6 +176,22 @@ def _stage(entry: PlannedCalls, seen: _Seen | None, prepared: Prepared) -> Stage
     )
 
 
+def _told(directory: RunDirectory, cache_dir: Path) -> Mapping[_Key, _Seen]:
+    """The same by the log of a run that is done: each of its calls whose reply the cache still has."""
+    calls = answered_calls(directory.calls_file)
+    seen: dict[_Key, _Seen] = {}
+    if not calls or not cache_dir.exists():
+        return seen
+    with ReplyCache(cache_dir) as cache:
+        there = cache.stored({line["key"] for line in calls})
+    for line in calls:
+        if line["key"] in there:
+            entry = seen.setdefault((line["stage"], str(line.get("role")), str(line.get("model"))), _Seen())
+            tokens = line.get("tokens") or {}
+            entry.add(line.get("part"), *(int(tokens.get(name) or 0) for name in ("prompt", "completion", "cached")))
+    return seen
+
+
 async def _walk(prepared: Prepared, cache_dir: Path) -> Mapping[_Key, _Seen]:
     """What the cache answers of this run; nothing is asked."""
     if not cache_dir.exists():
@@ -167,13 +202,7 @@ async def _walk(prepared: Prepared, cache_dir: Path) -> Mapping[_Key, _Seen]:
         if call.state != "cached":
             return
         entry = seen.setdefault((call.label.stage, call.label.role, call.model), _Seen())
-        if (call.label.part or "").endswith("repair"):
-            entry.repairs += 1
-        else:
-            entry.calls += 1
-        entry.prompt += call.usage.prompt
-        entry.completion += call.usage.completion
-        entry.cached_prompt += call.usage.cached
+        entry.add(call.label.part, call.usage.prompt, call.usage.completion, call.usage.cached)
 
     patient = prepared.config.design.model_copy(update={"form_limit": 1.0})
     lenient = prepared.config.model_copy(update={"stage_failure_limit": 1.0, "design": patient})

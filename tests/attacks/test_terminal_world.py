@@ -116,3 +116,19 @@ def test_a_whole_run_meets_every_stream(redirect: str, environment: dict[str, st
     assert "internal error" not in ended.stderr
     assert "Traceback" not in ended.stderr
     assert json.loads((tmp_path / "runs" / "r" / "manifest.json").read_text())["state"] == "done"
+
+
+@pytest.mark.parametrize("command", ["config check", "run", "plan", "judge"])
+def test_a_file_is_called_what_its_user_called_it(command: str, tmp_path: Path) -> None:
+    """The path in a configuration is resolved; its messages showed the home of whoever ran it."""
+    (tmp_path / "t.csv").write_text("question,gold,response\nwhat?,1\n", encoding="utf-8")
+    config = {
+        "schema": 1, "name": "p", "benchmark": {"preset": "custom", "path": "gone.csv"},
+        "models": {"m": {"model": "sim/strong"}}, "roles": {"targets": ["m"]}, "estimate": ["naive"],
+    }  # fmt: skip
+    (tmp_path / "c.yaml").write_text(json.dumps(config), encoding="utf-8")
+    arguments = "gone.csv --judge sim/judge" if command == "judge" else "c.yaml"
+    ended = _shell(f"{AUXEVAL} {command} {arguments}", tmp_path)
+    assert ended.returncode == 2
+    assert "gone.csv" in ended.stderr
+    assert str(tmp_path) not in ended.stderr
