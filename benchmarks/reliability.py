@@ -242,7 +242,8 @@ def whole(items: int) -> list[dict[str, Any]]:
         }  # fmt: skip
         config = {
             "schema": 1, "name": "whole", "models": {"m": entry}, "roles": {"targets": ["m"]},
-            "benchmark": {"preset": "custom", "path": "items.jsonl", "profile": "level"}, "design": {"labeled": 500},
+            "benchmark": {"preset": "custom", "path": "items.jsonl", "profile": {"field": "level", "kind": "ordinal"}},
+            "design": {"labeled": items // 4},
             "estimate": ["naive"], "budget": {"usd": 100.0},
         }  # fmt: skip
         (place / "c.yaml").write_text(json.dumps(config), encoding="ascii")
@@ -250,7 +251,7 @@ def whole(items: int) -> list[dict[str, Any]]:
             began = time.monotonic()
             process = subprocess.Popen(
                 [sys.executable, "-m", "pipeline", *command.split()], cwd=place, stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": folder},
             )  # fmt: skip
             _, status, used = os.wait4(process.pid, 0)
             measured.append({

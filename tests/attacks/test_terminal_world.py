@@ -127,7 +127,7 @@ def test_a_file_is_called_what_its_user_called_it(command: str, tmp_path: Path) 
         "models": {"m": {"model": "sim/strong"}}, "roles": {"targets": ["m"]}, "estimate": ["naive"],
     }  # fmt: skip
     (tmp_path / "c.yaml").write_text(json.dumps(config), encoding="utf-8")
-    arguments = "gone.csv --judge sim/judge" if command == "judge" else "c.yaml"
+    arguments = "gone.csv --question q --response r --id i --judge sim/judge" if command == "judge" else "c.yaml"
     ended = _shell(f"{AUXEVAL} {command} {arguments}", tmp_path)
     assert ended.returncode == 2
     assert "gone.csv" in ended.stderr
