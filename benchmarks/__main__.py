@@ -84,7 +84,7 @@ CASES = (
          "--soak 200 --calls 0 --whole 0 --brief --rows {out}/rows --out {out}/page",
          "--soak 2000 --calls 10 --whole 2000 --transports direct --brief --rows {out}/rows --out {out}/page",
          "--out {out}/page --rows {out}/rows", once=True),
-    Case("crash", "Killed runs", full="--kills 200 --out {out}/crash.json", once=True),
+    Case("crash", "Killed runs", full="--kills 200 --budget --out {out}/crash.json", once=True),
     Case("coupling", "Coupling", full="", once=True),
     Case("coverage_embedded", "Coverage of the offline run", full="--seeds 200 --out {out}/coverage.txt", once=True),
     Case("real_data", "Real tables", full="--shared {shared} --reps 200 --out {out}/real.md --data {out}/real.jsonl.gz",

@@ -1,7 +1,6 @@
 """Kill a run with SIGKILL at random moments until it is done, again and again; count what was lost or asked twice.
 
-    python benchmarks/crash.py --kills 200 --out docs/studies/crash.json
-    python benchmarks/crash.py --kills 200 --budget --out docs/studies/crash-budget.json
+    python benchmarks/crash.py --kills 200 --budget --out docs/studies/crash.json
 
 The run goes over real HTTP to the test server, in a process of its own per session. After every session the server's
 count of answers is compared with the entries of the cache: a session that ended by itself must match exactly; a killed

@@ -262,12 +262,7 @@ def whole(items: int) -> list[dict[str, Any]]:
     return measured
 
 
-def kills(crashed: dict[str, Any]) -> list[str]:
-    """The lines of a study of kills."""
-    return [f"* {name.replace('_', ' ')}: {value:,}" for name, value in crashed.items() if name != "exits"]
-
-
-def page(kept: dict[str, Any], crashed: dict[str, Any] | None, bounded: dict[str, Any] | None) -> str:
+def page(kept: dict[str, Any], crashed: dict[str, Any] | None) -> str:
     """docs/reliability.md."""
     rows, soaked, calls = kept.get("matrix", []), kept.get("soak"), kept.get("calls", 0)
     lines = [
@@ -327,25 +322,16 @@ def page(kept: dict[str, Any], crashed: dict[str, Any] | None, bounded: dict[str
     if crashed:
         lines += [
             "",
-            "## Kills",
+            "## Kills with a budget in force",
             "",
             f"{crashed['kills']} kills (SIGKILL) at random moments of {crashed['runs_done']} runs, each carried on with"
-            " `auxeval resume` until done:",
+            " `auxeval resume` until done, with a bound of money from the first session on: the bill is the server's"
+            " own, held against the bound at every answer; a run that its bound stops is carried on with a larger one.",
             "",
-            *kills(crashed),
+            *(f"* {name.replace('_', ' ')}: {value:,}" for name, value in crashed.items() if name != "exits"),
             "",
             "*In flight or being stored* are replies that the server sent and the killed process had not made durable:"
             " the only thing that a kill can cost.",
-        ]
-    if bounded:
-        lines += [
-            "",
-            "## Kills with a budget in force",
-            "",
-            "The same with a bound of money from the first session on (`--budget`): the bill is the server's own, held"
-            " against the bound at every answer; a run that its bound stops is carried on with a larger one.",
-            "",
-            *kills(bounded),
             "",
             "What was in flight at a kill stays in the ledger at the most that it may have cost, in all later sessions:"
             " that is why a bound is reached before all of it is billed, until a person says `--forgive-unknown`.",
@@ -360,7 +346,6 @@ def main() -> None:
     parser.add_argument("--soak", type=int, default=20_000)
     parser.add_argument("--whole", type=int, default=20_000)
     parser.add_argument("--crash", type=Path, default=ROOT / "docs" / "studies" / "crash.json")
-    parser.add_argument("--bounded", type=Path, default=ROOT / "docs" / "studies" / "crash-budget.json")
     parser.add_argument("--rows", type=Path, default=ROOT / "docs" / "studies" / "reliability.json")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "reliability.md")
     parser.add_argument("--transports", nargs="+", default=["direct", "litellm"])
@@ -382,11 +367,8 @@ def main() -> None:
         print(json.dumps(kept["whole"]), flush=True)
     options.rows.write_text(json.dumps(kept, indent=0) + "\n", encoding="ascii")
     rows, soaked = kept.get("matrix", []), kept.get("soak")
-    crashed, bounded = (
-        json.loads(file.read_text(encoding="ascii")) if file.exists() else None
-        for file in (options.crash, options.bounded)
-    )
-    options.out.write_text(page(kept, crashed, bounded), encoding="utf-8")
+    crashed = json.loads(options.crash.read_text(encoding="ascii")) if options.crash.exists() else None
+    options.out.write_text(page(kept, crashed), encoding="utf-8")
     bad = [row for row in rows if row["lost"] or row["repeated"]]
     sys.exit(1 if bad or (soaked and (soaked["failed"] or soaked["repeated"])) else 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pipeline.runs.directory import RunDirectory
 from pipeline.runs.forecast import forecast_run
 from pipeline.runs.setup import Prepared
 
+_LOG = logging.getLogger(__name__)
 _DAMAGED = 0.01
 """Share of a run's replies up to which they are asked again unasked: an entry was damaged, not the cache."""
 
@@ -49,6 +51,8 @@ def confirm_paid_again(directory: RunDirectory, prepared: Prepared, cache_dir: P
     folder = cache_dir or default_cache_dir()
     with ReplyCache(folder) as cache:
         lost = paid.keys() - cache.stored(paid)
+    if lost:
+        _LOG.warning("%s: %d replies that were paid for are not in the cache %s", directory.path, len(lost), folder)
     if len(lost) > _DAMAGED * len(paid):
         usd = sum(paid[key] for key in lost)
         money = f" (${usd:.2f})" if usd else ""
