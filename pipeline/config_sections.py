@@ -178,8 +178,9 @@ class BenchmarkConfig(Section):
         fields = self.fields
         if fields.response is None:
             lonely = next((name for name in ("model", "reference", "context") if getattr(fields, name)), None)
-            if lonely is not None or self.grading == "rating":
-                what = f"fields.{lonely}" if lonely else "grading rating"
+            lonely = "gold" if lonely is None and self.grading == "rating" and fields.gold else lonely
+            if lonely is not None:
+                what = f"fields.{lonely}" + (" under grading: rating" if lonely == "gold" else "")
                 raise ValueError(f"{what} is about responses that exist already; name their column in fields.response")
         elif self.path is None:
             raise ValueError("fields.response needs a path: the file that holds the responses")

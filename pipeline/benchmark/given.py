@@ -20,6 +20,28 @@ MAX_TEXT_CHARS = 1_000_000
 _WORDS = {"yes": 1.0, "true": 1.0, "pass": 1.0, "good": 1.0, "no": 0.0, "false": 0.0, "fail": 0.0, "bad": 0.0}
 
 
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One thing that a response is judged and rated by.
+
+    Attributes:
+        name: of its column.
+        question: as it is asked.
+        worst, best: the scale; 0 to 1 is no and yes where a person rates.
+    """
+
+    name: str
+    question: str
+    worst: float = 0.0
+    best: float = 1.0
+
+    @property
+    def asked(self) -> str:
+        """One line for a person who rates."""
+        yes_no = (self.worst, self.best) == (0.0, 1.0)
+        return f"{self.name}: {self.question} ({'yes or no' if yes_no else f'{self.worst:g} to {self.best:g}'})"
+
+
 def read_response(values: Mapping[str, Any], config: BenchmarkSettings) -> tuple[str, GivenResponse]:
     """The model that a row is about, and what it answered.
 
@@ -41,7 +63,7 @@ def read_response(values: Mapping[str, Any], config: BenchmarkSettings) -> tuple
     ratings = {
         name: rating
         for name, column in rated.items()
-        if (rating := _rating(_field(values, column), column, config.range)) is not None
+        if (rating := read_rating(_field(values, column), column, config.range)) is not None
     }
     return model, GivenResponse(text, ratings, context, own_signals(values, fields.signals))
 
@@ -70,7 +92,7 @@ def _field(values: Mapping[str, Any], name: str) -> Any:
     return values[name]
 
 
-def _rating(value: Any, column: str, bounds: tuple[float, float] | None) -> float | None:
+def read_rating(value: Any, column: str, bounds: tuple[float, float] | None) -> float | None:
     """A person's rating as a number: yes and no are 1 and 0."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None

@@ -41,6 +41,8 @@ def read_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(reader.skipped.items()))
         raise DataError(f"{reader.source}: no items" + (f" left; skipped: {reasons}" if reasons else " in it"))
     selected = select_items(items, limit=config.limit, sample=config.sample, seed=seed)
+    if grading == "rating":  # people say how good a response is; a right answer of the source says nothing then
+        selected = tuple(replace(item, gold=None) for item in selected)
     name, kind = reader.axis
     return Benchmark(
         name=config.preset if preset else reader.source,

@@ -43,6 +43,8 @@ def command() -> None:
 )  # fmt: skip
 @click.option("--question", metavar="COL", help="TABLE's question column, shown in the sheet.")
 @click.option("--answer", metavar="COL", help="TABLE's answer column, shown in the sheet.")
+@click.option("--raters", metavar="N|NAME,…", default="1", help="Of a run's responses: a sheet for each.")
+@click.option("--overlap", type=float, default=0.0, help="Share of the responses that two raters rate.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
 @column_options
 @runs_dir_option
@@ -58,9 +60,16 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
             answer=given["answer"], seed=given["seed"],
         )  # fmt: skip
     else:
+        from pipeline.collection.stages import is_rated
         from pipeline.runs.labels import export_run_labels
 
-        design = export_run_labels(_run(source, given), file, given["labels"], kind=given["kind"], seed=given["seed"])
+        directory = _run(source, given)
+        if is_rated(directory.config()):
+            _export_ratings(directory, source, file, as_json, given)
+            return
+        if given["raters"] != "1" or given["overlap"]:
+            raise InputError("--raters and --overlap are for runs whose responses people rate (grading: rating)")
+        design = export_run_labels(directory, file, given["labels"], kind=given["kind"], seed=given["seed"])
     then = shlex.join(["auxeval", "labels", "import", source, str(file)])
     if as_json:
         document: LabelsExportDocument = {
@@ -80,9 +89,43 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
     click.echo(f"then: {then}")
 
 
+def _export_ratings(directory: RunDirectory, source: str, file: Path, as_json: bool, given: dict[str, Any]) -> None:
+    """Blind sheets that ask people to rate the responses of a run."""
+    from pipeline.runs.ratings import export_ratings
+
+    if given["kind"] != "uniform":
+        raise InputError("--design stratified is for right answers; responses to rate are drawn uniformly")
+    made = export_ratings(
+        directory, file, given["labels"], raters=given["raters"], overlap=given["overlap"], seed=given["seed"]
+    )
+    then = shlex.join(["auxeval", "labels", "import", source, *map(str, made.files)])
+    if as_json:
+        document: LabelsExportDocument = {
+            "schema": 1,
+            "command": "labels export",
+            "source": source,
+            "file": str(made.files[0]),
+            "drawn": made.items,
+            "design": "uniform",
+            "gold": "rating",
+            "next": then,
+            "files": [str(name) for name in made.files],
+            "responses": made.responses,
+            "twice": made.twice,
+        }
+        print_json(document)
+        return
+    twice = f", {made.twice} of them by two people" if made.twice else ""
+    click.echo(
+        f"{', '.join(map(str, made.files))}: {made.items} items drawn, {made.responses} responses to rate{twice};"
+        " models and scores are not in the sheets"
+    )
+    click.echo(f"then: {then}")
+
+
 @command.command("import")
 @click.argument("source", metavar="RUN|TABLE", shell_complete=offer_runs)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
 @click.option("--peek", is_flag=True, help="Open a blind plan for good: show the number now.")
 @click.option("--no-look", is_flag=True, help="Store the labels and print counts only.")
@@ -92,17 +135,20 @@ def export(source: str, file: Path, as_json: bool, **given: Any) -> None:
 @all_option
 @json_option
 @runs_dir_option
-def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:
+def import_(source: str, files: tuple[Path, ...], out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:
     """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again; under a plan: look."""
     from pipeline.evaluation.plans.ledger import read_ledger, write_ledger
     from pipeline.report.terminal import print_estimates
 
-    if not file.is_file():
-        raise InputError(f"{file}: no such label sheet; auxeval labels export {source} {file} writes one")
+    file = files[0]
+    gone = next((name for name in files if not name.is_file()), None)
+    if gone is not None:
+        raise InputError(f"{gone}: no such label sheet; auxeval labels export {source} {gone} writes one")
     path = ledger_file(source, runs_dir, given["plan_file"])
     ledger = read_ledger(path)
     if ledger is not None and ledger.promised is not None:
         if not given["forget_plan"]:
+            _one_sheet(files)
             options = {**given, "out": out, "as_json": as_json, "runs_dir": runs_dir}
             import_under_plan(source, file, path, ledger, options)
             return
@@ -111,14 +157,23 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
         from pipeline.evaluation.evaluate import evaluate
         from pipeline.evaluation.label_tables import import_table_labels
 
+        _one_sheet(files)
         labeled = import_table_labels(Path(source), file, out)
         estimates, notes = evaluate(labeled.inputs), labeled.filled.notes
     else:
+        from pipeline.collection.stages import is_rated
         from pipeline.runs.labels import import_run_labels
+        from pipeline.runs.ratings import import_ratings
 
         if out is not None:
             raise InputError("--out is for tables; a run keeps its labels itself")
-        estimates, notes = import_run_labels(_run(source, {"runs_dir": runs_dir}), file)
+        directory = _run(source, {"runs_dir": runs_dir})
+        if is_rated(directory.config()):
+            taken = import_ratings(directory, files)
+            estimates, notes = taken.estimates, taken.notes
+        else:
+            _one_sheet(files)
+            estimates, notes = import_run_labels(directory, file)
     if Path(source).is_file():
         from pipeline.evaluation.plans.session import counted_look
         from pipeline.evaluation.plans.words import looks_without_plan
@@ -142,6 +197,11 @@ def import_(source: str, file: Path, out: Path | None, as_json: bool, runs_dir: 
 command.add_command(plan)
 command.add_command(next_)
 command.add_command(status)
+
+
+def _one_sheet(files: tuple[Path, ...]) -> None:
+    if len(files) > 1:
+        raise InputError("several sheets are for runs whose responses people rate (grading: rating); give one")
 
 
 def _run(source: str, given: dict[str, Any]) -> RunDirectory:

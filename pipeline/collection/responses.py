@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.benchmark.extraction import strip_confidence
 from pipeline.benchmark.grading import Grade
-from pipeline.benchmark.items import GivenResponse, Item
+from pipeline.benchmark.items import Item
 from pipeline.collection.calls import FreeReply
 from pipeline.collection.context import FlowContext
 from pipeline.collection.prompts import clean_text
@@ -97,14 +97,15 @@ class Responses:
             grade = Grade(None, None, "missing_input")
         else:
             reply = FreeReply(given.text, None, None, None, None)
-            grade = self._rated(given) if self._c.grader.grading == "rating" else await self._grade(reply, target)
+            grade = await self._grade(reply, target)
         self._c.sink(self._response(target, "answer", 0, reply, grade, None, "not_asked"))
         return Answer(reply, (), grade.phi)
 
-    def _rated(self, given: GivenResponse) -> Grade:
-        """The rating by the first criterion; the text is the answer."""
-        rating = given.ratings.get(self._c.criteria[0]) if self._c.criteria else None
-        return Grade(given.text, rating, None if rating is not None else "not_asked")
+    def _rated(self, target: str, text: str) -> Grade:
+        """The rating by the first criterion, where the file has one; the text is the answer."""
+        given = self._item.given.get(target)
+        rating = given.ratings.get(self._c.criteria[0]) if given is not None and self._c.criteria else None
+        return Grade(text, rating, None if rating is not None else "not_asked")
 
     async def _confidence(
         self, target: str, stage: str, reply: FreeReply, messages: tuple[Message, ...], label: CallLabel, draw: int
@@ -146,6 +147,8 @@ class Responses:
         if reply.reason is not None:
             return Grade(None, None, reply.reason)
         text = reply.text or ""  # without text, without a reason: thought that never came to an answer
+        if self._c.grader.grading == "rating":
+            return self._rated(who, text)
         if self._c.grader.may_block:
             return await asyncio.to_thread(self._c.grader.grade, text, self._item, who)
         return self._c.grader.grade(text, self._item, who)

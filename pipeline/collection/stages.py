@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from pipeline.benchmark.given import Criterion
 from pipeline.benchmark.items import Benchmark
 from pipeline.collection.prompts import Prompt, PromptSet, load_prompts, render
 from pipeline.config import RunConfig
@@ -22,16 +23,6 @@ CORRECT = "Is the response correct?"
 """Asked where a file names no criterion but gives a context or a reference, which our pointwise prompts lack."""
 MOST_COMPARED = 3
 """Targets up to which every two are compared directly: the calls grow with the pairs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """One thing that a response is judged by, and the scores for the worst and the best."""
-
-    name: str
-    question: str
-    worst: float = 0.0
-    best: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +177,23 @@ def _criteria(config: RunConfig) -> tuple[Criterion, ...]:
     if not named and (fields.context or fields.reference):
         return (Criterion("correct", CORRECT, *(config.benchmark.range or (0.0, 1.0))),)
     return tuple(Criterion(name, part.question, *part.scale) for name, part in named)
+
+
+def is_rated(config: RunConfig) -> bool:
+    """Whether people rate the responses of a run, in the place of a right answer to each question."""
+    return config.benchmark.grading == "rating"
+
+
+def rated_criteria(config: RunConfig) -> tuple[Criterion, ...]:
+    """What people are asked of a response, first what the estimates are about; the scales are the judge's."""
+    judged = {name: Criterion(name, part.question, *part.scale) for name, part in config.judge.criteria.items()}
+    bounds = config.benchmark.range or (0.0, 1.0)
+    first = next(iter(judged), "correct")
+    names = dict.fromkeys([*(name or first for name in config.benchmark.fields.gold_columns), *(judged or (first,))])
+    others = {
+        name: Criterion(name, CORRECT if name == first else f"How good is it: {name}?", *bounds) for name in names
+    }
+    return tuple(judged.get(name, others[name]) for name in names)
 
 
 def calls_per_item(config: RunConfig) -> tuple[StageCalls, ...]:

@@ -34,7 +34,7 @@ from pipeline.runs.forecast import calls_at_hand
 from pipeline.runs.manifest import Manifest
 from pipeline.runs.progress import Progress, planned_stages
 from pipeline.runs.setup import Prepared, save_prompts
-from pipeline.tables.schemas import OWN, PROBABILITIES, RATINGS, TABLES, items_schema
+from pipeline.tables.schemas import GIVEN, OWN, PROBABILITIES, RATINGS, TABLES, items_schema
 from pipeline.tables.store import RowSpool, write_rows
 
 _LOG = logging.getLogger(__name__)
@@ -320,7 +320,13 @@ def _write_given(directory: RunDirectory, benchmark: Benchmark) -> None:
         for target, part in item.given.items()
         for criterion, rating in part.ratings.items()
     ]
-    for schema, rows in ((OWN, own), (RATINGS, ratings)):
+    beside = [
+        {"item_id": item.item_id, "target": target, "context": part.context, "reference": item.reference}
+        for item in benchmark.items
+        for target, part in item.given.items()
+        if part.context or item.reference
+    ]
+    for schema, rows in ((OWN, own), (RATINGS, ratings), (GIVEN, beside)):
         if rows:
             write_rows(directory.tables, schema, rows)
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from pipeline.config import RunConfig
 from pipeline.errors import InputError
-from pipeline.evaluation.document import EstimateSet, LeftOut
+from pipeline.evaluation.document import EstimateSet, LeftOut, Warned
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.runs.exported import Exported, by_criterion, exported
 from pipeline.runs.frames import RunTables
+
+_LEAST_RATED = 2
 
 
 def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = None) -> EstimateSet:
@@ -25,7 +27,9 @@ def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = 
     """
     table = exported(config, tables) if table is None else table
     estimates = EstimateSet({name: {} for name in config.roles.targets})
-    if table.options.methods:
+    if table.options.methods and (unrated := _unrated(config, table)):
+        estimates = replace(estimates, warnings=(Warned("no_ratings", unrated),))
+    elif table.options.methods:
         _check_labels(config, table)
         pool = table.pool()
         estimates = evaluate(pool, table.options)
@@ -47,6 +51,20 @@ def _rated_enough(part: Exported) -> bool:
     """Whether each target with a rating of a further criterion has the two that anything can be said from."""
     counts = part.frame.filter(part.frame["labeled"])["target"].value_counts()["count"]
     return bool(counts.len()) and bool(counts.min() >= 2)  # type: ignore[operator]
+
+
+def _unrated(config: RunConfig, table: Exported) -> str:
+    """Why a run whose responses people rate says nothing yet; empty where it can."""
+    counts = dict.fromkeys(config.roles.targets, 0)
+    for (name,), part in table.frame.filter(table.frame["labeled"]).group_by("target"):
+        counts[str(name)] = part.height
+    short = [f"{name} {count}" for name, count in counts.items() if count < _LEAST_RATED]
+    if config.benchmark.grading != "rating" or not short:
+        return ""
+    return (
+        f"rated responses: {', '.join(short)}; a target needs {_LEAST_RATED}, and 20 or more are advisable: auxeval"
+        " labels export RUN FILE writes sheets for the people who rate"
+    )
 
 
 def _check_labels(config: RunConfig, table: Exported) -> None:

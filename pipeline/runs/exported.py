@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from pipeline.collection.stages import rated_criteria
 from pipeline.config import RunConfig
 from pipeline.estimators.floats import FloatArray
 from pipeline.evaluation.options import Options
@@ -129,10 +130,11 @@ def by_criterion(config: RunConfig, tables: RunTables, table: Exported) -> dict[
     if tables.ratings is None:
         return {}
     made = {}
-    for criterion in tuple(config.benchmark.fields.gold_columns)[1:]:
+    for criterion in [part.name for part in rated_criteria(config)][1:]:
         rated = tables.ratings.filter(pl.col("criterion") == criterion).select("item_id", "target", y="rating")
         frame = table.frame.drop("y").join(rated, on=["item_id", "target"], how="left", maintain_order="left")
-        made[criterion] = replace(table, frame=frame.with_columns(pl.col("y").is_not_null().alias("labeled")))
+        if rated.height:
+            made[criterion] = replace(table, frame=frame.with_columns(pl.col("y").is_not_null().alias("labeled")))
     return made
 
 

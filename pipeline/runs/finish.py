@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pipeline.collection.stages import stage_plan
+from pipeline.collection.stages import is_rated, stage_plan
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.planning import families_worth, free_worth
@@ -17,6 +17,7 @@ from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
 from pipeline.runs.quality import quality_warnings, rows_left_out, served_models, simulated_truth
+from pipeline.runs.ratings import apply_stored_ratings
 from pipeline.runs.unread import unread_answers, unread_warnings
 from pipeline.tables.cast import Cast
 from pipeline.tables.schemas import signals_table
@@ -38,7 +39,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     served = served_models(config, manifest.values.get("served") or {})
     noticed = (*unread_warnings(unread), *left_out, *served, *quality_warnings(config, tables))
     truth = simulated_truth(directory, config)
-    worth = _worth(table) if "lace" in config.estimate else []
+    worth = _worth(table) if "lace" in config.estimate and any(estimates.values()) else []
     estimates = replace(
         estimates,
         warnings=tuple(dict.fromkeys((*noticed, *estimates.warnings))),
@@ -54,7 +55,10 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
 
 def assemble_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> Exported:
     """Grade with the labels that came later and write the table that everything is estimated from."""
-    apply_stored_labels(directory, config, manifest)
+    if is_rated(config):
+        apply_stored_ratings(directory, config, manifest)
+    else:
+        apply_stored_labels(directory, config, manifest)
     apply_stored_audit(directory)
     tables = RunTables(directory.tables)
     frame, schema = assemble_signals(

@@ -113,6 +113,11 @@ class RunTables:
         return self._read("own") if (self._folder / "own.parquet").exists() else None
 
     @cached_property
+    def given(self) -> pl.DataFrame | None:
+        """Context and reference of given responses; None where the run has none."""
+        return self._read("given") if (self._folder / "given.parquet").exists() else None
+
+    @cached_property
     def ratings(self) -> pl.DataFrame | None:
         """People's ratings of given responses, by criterion; None where the run has none."""
         return self._read("ratings") if (self._folder / "ratings.parquet").exists() else None

@@ -23,6 +23,7 @@ from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.exported import run_pool
 from pipeline.runs.frames import RunTables
 from pipeline.runs.manifest import Manifest
+from pipeline.runs.ratings import letter, question_shown
 from pipeline.tables.labels import (
     LabelDesign,
     SheetRow,
@@ -35,6 +36,7 @@ from pipeline.tables.schemas import TABLES, items_schema
 from pipeline.tables.store import read_table, write_frame
 
 __all__ = [
+    "LABELS_FILE",
     "StoredLabels",
     "apply_stored_labels",
     "export_run_labels",
@@ -47,8 +49,7 @@ __all__ = [
 ]
 
 SCHEMA = 1
-_FILE = "labels.json"
-_MAX_CHOICES = 26
+LABELS_FILE = "labels.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def stored_labels(run: Path) -> StoredLabels:
     Raises:
         InputError: the file is damaged or newer.
     """
-    path = run / _FILE
+    path = run / LABELS_FILE
     try:
         data = read_json(path.read_text(encoding="utf-8"))
         if data["schema"] > SCHEMA:
@@ -110,7 +111,7 @@ def export_run_labels(
     )  # fmt: skip
     answers = _answers(directory, config)
     by_id = {row["item_id"]: row for row in items.iter_rows(named=True)}
-    rows = [SheetRow(item, _question(by_id[item]), answers.get(item, "")) for item in design.drawn]
+    rows = [SheetRow(item, question_shown(by_id[item]), answers.get(item, "")) for item in design.drawn]
     write_label_sheet(sheet, rows, design, _asked(directory))
     return design
 
@@ -124,7 +125,7 @@ def plan_sheet(directory: RunDirectory, sheet: Path, items: Sequence[str], plan:
     config = load_config(directory.config_file)
     by_id = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
     answers = _answers(directory, config)
-    rows = [SheetRow(item, _question(by_id[item]), answers.get(item, "")) for item in items]
+    rows = [SheetRow(item, question_shown(by_id[item]), answers.get(item, "")) for item in items]
     write_label_sheet(sheet, rows, _plan_design(directory, items), _asked(directory))
     write_plan_design(sheet, plan, items)
     return len(rows)
@@ -163,17 +164,10 @@ def taken_labels(directory: RunDirectory, config: RunConfig, sheet: Path, items:
         "inclusion": dict(before.inclusion),
         "rounds": {},
     }
-    write_atomically(directory.path / _FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    write_atomically(
+        directory.path / LABELS_FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    )
     assemble_run(directory, config, Manifest(directory))
-
-
-def _question(row: Mapping[str, Any]) -> str:
-    choices = row["choices"] or []
-    return "\n".join([str(row["question"]), *(f"{_letter(k)}. {choice}" for k, choice in enumerate(choices))])
-
-
-def _letter(position: int) -> str:
-    return chr(ord("A") + position) if position < _MAX_CHOICES else str(position + 1)
 
 
 def _answers(directory: RunDirectory, config: RunConfig) -> dict[str, str]:
@@ -227,7 +221,9 @@ def import_run_labels(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet
     manifest = Manifest(directory)
     _check_gradable(directory, config, items, filled.gold)
     document = {"schema": SCHEMA, "gold": gold, "inclusion": inclusion, "rounds": rounds}
-    write_atomically(directory.path / _FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    write_atomically(
+        directory.path / LABELS_FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    )
     return finish_run(directory, config, manifest), filled.notes
 
 
@@ -235,7 +231,7 @@ def _allowed(directory: RunDirectory, items: pl.DataFrame) -> list[str] | None:
     if not _is_choice(directory):
         return None
     widest = items["choices"].list.len().max()
-    return [_letter(k) for k in range(int(widest))] if isinstance(widest, int) and widest else None
+    return [letter(k) for k in range(int(widest))] if isinstance(widest, int) and widest else None
 
 
 def _check_gradable(directory: RunDirectory, config: RunConfig, items: pl.DataFrame, gold: Mapping[str, str]) -> None:

@@ -18,8 +18,13 @@ from pipeline.runs.cassettes import RecordedRun, open_cassette
 from pipeline.runs.directory import RunDirectory, find_run, write_atomically
 from pipeline.runs.drive import replay_collection
 from pipeline.runs.interface import RunResult, result_of
+from pipeline.runs.labels import LABELS_FILE, stored_labels
 from pipeline.runs.manifest import Manifest
+from pipeline.runs.ratings import STORE_FILE, run_labels_store
 from pipeline.runs.setup import prepare, save_prompts
+
+PERSONS_FILES = (AUDIT_FILE, LABELS_FILE, STORE_FILE)
+"""What people said of a run: corrections, right answers, ratings."""
 
 
 async def replay_async(
@@ -73,9 +78,12 @@ async def _replay(
     negotiated: dict[str, Any] = original.manifest().get("negotiated") or {}
     with target.locked():
         save_prompts(prepared.prompts, target.path / "prompts")
-        if (original.path / AUDIT_FILE).exists():  # a person's corrections are part of what was recorded
-            stored_audit(original.path)
-            write_atomically(target.path / AUDIT_FILE, (original.path / AUDIT_FILE).read_text(encoding="utf-8"))
+        stored_audit(original.path)
+        stored_labels(original.path)
+        run_labels_store(original).read()
+        for name in PERSONS_FILES:  # what people said is part of what was recorded
+            if (original.path / name).exists():
+                write_atomically(target.path / name, (original.path / name).read_text(encoding="utf-8"))
         await replay_collection(target, prepared, cache, failures=failures, negotiated=negotiated, command=command)
 
 

@@ -146,6 +146,12 @@ PROBABILITIES = TableSchema(
     {"item_id": _TEXT, "target": _TEXT, "signal": _TEXT, "source": _TEXT, "value": _REAL},
 )
 """What token probabilities say; written where a run asked for them."""
+GIVEN = TableSchema(
+    "given",
+    ("item_id", "target"),
+    {"item_id": _TEXT, "target": _TEXT, "context": _TEXT, "reference": _TEXT},
+)
+"""What people and judges are shown beside given responses; written where the file has any."""
 RATINGS = TableSchema(
     "ratings",
     ("item_id", "target", "criterion"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from pipeline.cli.documents.shape import Document, Shape
 
@@ -129,10 +129,16 @@ class LabelsExportDocument(Document):
     """Items drawn."""
     design: Literal["uniform", "stratified"]
     """How they were drawn."""
-    gold: Literal["answer", "score"]
-    """What is to be filled in: the right answer, or a score."""
+    gold: Literal["answer", "score", "rating"]
+    """What is to be filled in: the right answer, a score, or ratings by each criterion."""
     next: str
     """The command that imports the filled sheet."""
+    files: NotRequired[list[str]]
+    """Of ratings: a sheet for each rater."""
+    responses: NotRequired[int]
+    """Of ratings: distinct responses to rate."""
+    twice: NotRequired[int]
+    """Of ratings: responses that two people rate."""
 
 
 class CacheStatsDocument(Document):

@@ -1,0 +1,281 @@
+"""People rate a run's responses: sheets out, ratings back into its store of labels, and from there into its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pipeline.benchmark.given import Criterion
+from pipeline.collection.stages import rated_criteria
+from pipeline.config import RunConfig
+from pipeline.errors import InputError
+from pipeline.estimators.labels.strata import Pilot
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.label_draw import draw_labels
+from pipeline.evaluation.rating_sheets import (
+    RatedUnit,
+    RaterAgreement,
+    adjudication_sheet,
+    agreements,
+    deal,
+    read_rating_sheet,
+    read_sheet_design,
+    write_rating_sheet,
+)
+from pipeline.runs.directory import RunDirectory
+from pipeline.runs.frames import RunTables
+from pipeline.runs.manifest import Manifest
+from pipeline.tables.label_store import Label, Labels, LabelStore, label_unit
+from pipeline.tables.schemas import RATINGS, TABLES, items_schema
+from pipeline.tables.store import read_table, write_frame, write_rows
+
+STORE_FILE = "labels.jsonl"
+"""The store of labels in a run directory."""
+_MAX_CHOICES = 26
+_RATERS = re.compile(r"\w[\w .-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class RatingSheets:
+    """Sheets that were written.
+
+    Attributes:
+        files: one a rater.
+        items, responses: how many were drawn.
+        twice: responses that stand on two sheets.
+    """
+
+    files: tuple[Path, ...]
+    items: int
+    responses: int
+    twice: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRatings:
+    """What an import did.
+
+    Attributes:
+        estimates: the run's, with the ratings.
+        added: ratings that were not there before.
+        agreements: of every two raters, by criterion.
+        notes: one line each.
+    """
+
+    estimates: EstimateSet
+    added: int
+    agreements: tuple[RaterAgreement, ...]
+    notes: tuple[str, ...]
+
+
+def question_shown(row: Mapping[str, Any]) -> str:
+    """A row of the items table as a person reads it: the question, and its choices by letter."""
+    choices = row["choices"] or []
+    return "\n".join([str(row["question"]), *(f"{letter(k)}. {choice}" for k, choice in enumerate(choices))])
+
+
+def letter(position: int) -> str:
+    """What a choice is called: A, B, …, then numbers."""
+    return chr(ord("A") + position) if position < _MAX_CHOICES else str(position + 1)
+
+
+def run_labels_store(directory: RunDirectory) -> LabelStore:
+    """Where the ratings of a run are kept."""
+    return LabelStore(directory.path / STORE_FILE)
+
+
+def run_units(directory: RunDirectory, config: RunConfig) -> dict[tuple[str, str], RatedUnit]:
+    """(item, target) → what a person rates, for every response that has a text; sorted."""
+    items = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
+    given = _given(directory)
+    units = {}
+    answers = read_table(directory.tables, "responses").filter(_answers(config) & (pl.col("text").str.len_bytes() > 0))
+    for item, target, text in answers.select("item_id", "model", "text").sort("item_id", "model").iter_rows():
+        question = question_shown(items[item])
+        context, reference = given.get((item, target), ("", ""))
+        units[item, target] = RatedUnit(label_unit(question, text, context), question, text, context, reference)
+    return units
+
+
+def _answers(config: RunConfig) -> pl.Expr:
+    targets = pl.col("model").is_in(list(config.roles.targets))
+    return (pl.col("stage") == "answer") & (pl.col("draw") == 0) & targets
+
+
+def _given(directory: RunDirectory) -> dict[tuple[str, str], tuple[str, str]]:
+    """(item, target) → context and reference of the file."""
+    frame = RunTables(directory.tables).given
+    rows = () if frame is None else frame.select("item_id", "target", "context", "reference").iter_rows()
+    return {(item, target): (context or "", reference or "") for item, target, context, reference in rows}
+
+
+def export_ratings(
+    directory: RunDirectory,
+    sheet: Path,
+    labels: int | None = None,
+    *,
+    raters: str = "1",
+    overlap: float = 0.0,
+    seed: int = 0,
+) -> RatingSheets:
+    """Draw items none of whose responses is rated yet, and write the sheets that ask people to rate them, blind.
+
+    Args:
+        directory: a finished run.
+        sheet: the file; with several raters each gets one of its own, named by rater.
+        labels: how many items; None means 50 or all that are left. Every target's response to an item is asked for.
+        raters: how many, or their names with commas.
+        overlap: share of the responses that two people rate.
+        seed: of the draw, the deal and the orders.
+
+    Raises:
+        InputError: nothing is left, a sheet exists, raters or overlap make no sense.
+    """
+    config = directory.config()
+    criteria, units = rated_criteria(config), run_units(directory, config)
+    names = _raters(raters)
+    rated = {about[0] for about in run_labels_store(directory).read().by_rater if about[1] == criteria[0].name}
+    before = _rated_items(directory, config) | {item for (item, _), unit in units.items() if unit.unit in rated}
+    ids = sorted({item for item, _ in units})
+    y = np.array([1.0 if item in before else np.nan for item in ids])
+    design = draw_labels(ids, labels, [Pilot(y, np.zeros((len(ids), 1)))], seed=seed, source=directory.path.name)
+    drawn = set(design.drawn)
+    wanted = {unit.unit: unit for (item, _), unit in units.items() if item in drawn}
+    dealt = deal(list(wanted.values()), names, overlap, seed)
+    files = [sheet] if len(names) == 1 else [sheet.with_name(f"{sheet.stem}-{name}{sheet.suffix}") for name in names]
+    taken = next((file for file in files if file.exists()), None)
+    if taken is not None:
+        raise InputError(f"{taken} exists and may hold ratings; choose another name or remove it")
+    for file, (rater, rows) in zip(files, dealt.items(), strict=True):
+        write_rating_sheet(file, rows, criteria, source=directory.path.name, rater=rater)
+    twice = sum(map(len, dealt.values())) - len(wanted)
+    return RatingSheets(tuple(files), len(drawn), len(wanted), twice)
+
+
+def _raters(text: str) -> tuple[str, ...]:
+    names = tuple(str(k + 1) for k in range(int(text))) if text.isdecimal() and 0 < int(text) < 10 else ()
+    names = names or tuple(part.strip() for part in text.split(","))
+    if len(set(names)) < len(names) or not all(_RATERS.fullmatch(name) and name != "adjudicator" for name in names):
+        raise InputError(f"--raters {text[:40]}: how many (1 to 9), or their names with commas, each once")
+    if len(names) == 1 and text.isdecimal() and names[0] != "1":
+        raise InputError(f"--raters {text[:40]}: 1 to 9")
+    return names
+
+
+def _rated_items(directory: RunDirectory, config: RunConfig) -> set[str]:
+    """Items with a response that carries a rating by the first criterion."""
+    phi = read_table(directory.tables, "responses").filter(_answers(config) & pl.col("phi").is_not_null())
+    return set(phi["item_id"].to_list())
+
+
+def import_ratings(directory: RunDirectory, sheets: Sequence[Path]) -> TakenRatings:
+    """Check filled sheets, keep their ratings with the run, and estimate again; nothing is asked, or kept of bad input.
+
+    What two people disagree on goes to a sheet beside the first, to be settled by a third look; until then the rating
+    of one of the two, drawn by lot, counts.
+
+    Raises:
+        InputError: a sheet of another run, rows or cells that cannot be used; they are named.
+    """
+    from pipeline.runs.finish import finish_run
+
+    config = directory.config()
+    criteria, units = rated_criteria(config), run_units(directory, config)
+    by_unit = {unit.unit: unit for unit in units.values()}
+    at, taken = datetime.now(UTC).isoformat(timespec="seconds"), []
+    for sheet in sheets:
+        design = read_sheet_design(sheet)
+        if not set(design.units.values()) <= set(by_unit) or not set(design.criteria) <= {c.name for c in criteria}:
+            raise InputError(
+                f"{sheet} was drawn from the run {design.source!r}, whose responses are not those of {directory.path}"
+            )
+        ratings = read_rating_sheet(sheet, design, criteria)
+        taken += [Label(*about, value, design.rater, at) for about, value in ratings.items()]
+    store = run_labels_store(directory)
+    with directory.locked():
+        added = store.add(taken)
+        estimates = finish_run(directory, config, Manifest(directory))
+    labels = store.read()
+    agreed = tuple(agreements(labels, criteria))
+    notes = [entry.told for entry in agreed]
+    notes += _settling(labels, sheets[0], by_unit, criteria, directory.path.name)
+    return TakenRatings(estimates, added, agreed, tuple(notes))
+
+
+def _settling(
+    labels: Labels,
+    first: Path,
+    units: Mapping[str, RatedUnit],
+    criteria: Sequence[Criterion],
+    source: str,
+) -> list[str]:
+    """What raters disagree on, and the sheet that settles it."""
+    open_ = [about for about in labels.contradictions() if about[0] in units]
+    if not open_:
+        return []
+    listed = "; ".join(
+        f"{units[unit].row} {name}: "
+        + " / ".join(f"{value:g}" for _, value in sorted(labels.by_rater[unit, name].items()))
+        for unit, name in open_[:5]
+    )
+    more = f"; and {len(open_) - 5} more" if len(open_) > 5 else ""
+    sheet = first.with_name(f"{first.stem}-adjudicate{first.suffix}")
+    where = f"{sheet} is there already: fill it in, or remove it for a new one"
+    if not sheet.exists():
+        adjudication_sheet(sheet, labels, units, criteria, source)
+        where = f"{sheet} asks for them: fill it in and import it; what it says wins"
+    return [
+        f"raters disagree on {len(open_)} ratings ({listed}{more}); until they are settled one of the two counts, drawn"
+        f" by lot: {where}"
+    ]
+
+
+def apply_stored_ratings(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> None:
+    """Put imported ratings into the tables: ratings, φ of the answers, and which items are labeled."""
+    settled = run_labels_store(directory).read().settled()
+    if not settled:
+        return
+    criteria, units = rated_criteria(config), run_units(directory, config)
+    first = next(iter(config.benchmark.fields.gold_columns), criteria[0].name)
+    before = RunTables(directory.tables).ratings
+    rows: dict[tuple[str, str, str], float] = {}
+    if before is not None:
+        rows = {(row[0], row[1], row[2]): row[3] for row in before.select(list(RATINGS.columns)).iter_rows()}
+    phi: dict[tuple[str, str], float] = {}
+    for (item, target), unit in units.items():
+        for place, part in enumerate(criteria):
+            rating = settled.get((unit.unit, part.name))
+            if rating is not None:
+                rows[item, target, first if place == 0 else part.name] = rating
+                phi |= {(item, target): rating} if place == 0 else {}
+    write_rows(directory.tables, RATINGS, (dict(zip(RATINGS.columns, (*k, v), strict=True)) for k, v in rows.items()))
+    if not phi:
+        return
+    _write_outcomes(directory, config, phi, manifest.values.get("benchmark", {}).get("profile_kind"))
+
+
+def _write_outcomes(
+    directory: RunDirectory, config: RunConfig, phi: Mapping[tuple[str, str], float], kind: Any
+) -> None:
+    responses = read_table(directory.tables, "responses")
+    rated = pl.DataFrame(
+        [(item, target, value) for (item, target), value in phi.items()],
+        schema={"item_id": pl.String, "model": pl.String, "rated": pl.Float64}, orient="row",
+    )  # fmt: skip
+    joined = responses.join(rated, on=["item_id", "model"], how="left", maintain_order="left")
+    mine = _answers(config) & pl.col("rated").is_not_null()
+    joined = joined.with_columns(
+        pl.when(mine).then("rated").otherwise("phi").alias("phi"),
+        pl.when(mine).then(None).otherwise("phi_reason").alias("phi_reason"),
+    )
+    write_frame(directory.tables, TABLES["responses"], joined.drop("rated"))
+    items = read_table(directory.tables, "items")
+    labeled = pl.col("labeled") | pl.col("item_id").is_in(rated["item_id"].implode())
+    write_frame(directory.tables, items_schema(kind), items.with_columns(labeled.alias("labeled")))
