@@ -141,3 +141,17 @@ def test_the_hunt_for_worn_names_sees_them() -> None:
         *("known", "found", "said"),
     }
     assert worn_names(ast.parse("class A:\n    known: int\nfound = 1")) == set()
+
+
+def test_estimators_import_each_other_at_the_top() -> None:
+    """An import inside a function hid a circle: profiles imported the adaptive rule, which imports profiles."""
+    inside = [
+        f"{path.name}:{node.lineno}"
+        for path, text in sources().items()
+        if "estimators" in path.parts
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pipeline")
+    ]
+    assert inside == []

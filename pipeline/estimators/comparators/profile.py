@@ -30,6 +30,7 @@ from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Locality, resolve_axis
+from pipeline.estimators.lace.profile import lace_profile
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import scale_of, standardize_signals
 from pipeline.estimators.validation import check_outcome, check_probabilities, check_signals, is_binary
@@ -244,8 +245,6 @@ def comparator_profile(
         "labeled": labeled, "at": at, "locality": locality, "inclusion_probabilities": inclusion_probabilities,
     }  # fmt: skip
     interval_options: dict[str, Any] = {"target": target, "interval": interval, "level": level, "clusters": clusters}
-    from pipeline.estimators.lace.profile import lace_profile
-
     if method in ("lace", "lace_oracle"):
         options: dict[str, Any] = {"coefficients": coefficients, "coefficient_locality": coefficient_locality}
         return replace(lace_profile(z, y, used, ridge=ridge, **options, **common, **interval_options), method=method)

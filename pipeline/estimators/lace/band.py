@@ -12,9 +12,10 @@ from scipy.special import ndtr, ndtri
 
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.intervals import check_level
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_options, pose_problem
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Locality
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, fit_profile, pose_problem
+from pipeline.estimators.lace.profile import fit_profile
 from pipeline.estimators.results import Profile
 from pipeline.estimators.sampling import Sampling
 

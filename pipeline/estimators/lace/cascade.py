@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from pipeline.estimators.floats import BoolArray, FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample, LocalFit, fit_points, label_weights, point_blocks
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_options, check_ridge_number, pose_problem
 from pipeline.estimators.lace.interval import (
     FittedProfile,
     Interval,
@@ -22,7 +23,6 @@ from pipeline.estimators.lace.interval import (
 )
 from pipeline.estimators.lace.localities import Locality, ProfileAxis
 from pipeline.estimators.lace.pool import PoolMoments, pool_moments
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check_ridge_number, pose_problem
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import scale_of
 from pipeline.estimators.validation import is_binary, warn_if_unscaled

@@ -16,10 +16,11 @@ from pipeline.estimators.lace.adaptive.candidates import (
     average_at_points,
     left_out_errors,
 )
+from pipeline.estimators.lace.adaptive.fit import cross_fit, no_guess
 from pipeline.estimators.lace.adaptive.rules import heaviest, prepared
 from pipeline.estimators.lace.core import LabeledSample, ridge_inverse
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_options, check_ridge_number
 from pipeline.estimators.lace.interval import Interval, Target, adjusted_r2, verdicts
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check_ridge_number
 from pipeline.estimators.lace.scalar import ScalarFit, degrees_of, scalar_estimate
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
@@ -190,8 +191,6 @@ def _averaged_fit(
     rng: np.random.Generator | int | None,
 ) -> ScalarFit:
     """The adaptive rule with one point: w ∝ ρ for the target, one level for left-out errors."""
-    from pipeline.estimators.lace.adaptive.fit import cross_fit, no_guess
-
     pool = prepared(signals)
     y, _, weights = _labels(signals, outcome, mask, rho, draw)
     shares = draw.shares

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level, t_quantile
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_options, pose_problem
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Locality
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, fit_profile, pose_problem
+from pipeline.estimators.lace.profile import fit_profile
 from pipeline.estimators.results import Profile
 from pipeline.estimators.sampling import Sampling
 from pipeline.estimators.validation import check_outcome, check_signals, is_binary

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.lace.gap import unless_all_agree
 from pipeline.estimators.lace.interval import FittedProfile, Interval, Target, verdicts
 from pipeline.estimators.lace.localities import Locality, ProfileAxis, resolve_axis
 from pipeline.estimators.lace.pool import PoolMoments, row_chunks
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.results import Profile
 from pipeline.estimators.signals import standardize_signals
 from pipeline.estimators.validation import check_signals, warn_if_unscaled

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from pipeline.estimators.floats import BoolArray, FloatArray
 from pipeline.estimators.folds import scrambled
 from pipeline.estimators.intervals import check_level
+from pipeline.estimators.lace.adaptive.ridge import select_ridge
 from pipeline.estimators.lace.averaged import averaged_fit
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, ProfileProblem, check_options, unit_or_spread
 from pipeline.estimators.lace.interval import Interval, Target
 from pipeline.estimators.lace.localities import Categorical, ProfileAxis
 from pipeline.estimators.lace.pool import pool_moments
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, ProfileProblem, check_options, unit_or_spread
 from pipeline.estimators.lace.scalar import ScalarFit, ridge_scalar, scalar_estimate
 from pipeline.estimators.results import Estimate
 from pipeline.estimators.sampling import LabelDraw, Sampling, resolve_draw
@@ -155,8 +156,6 @@ def _fixed_mean(
     sample = ProfileProblem(axis, signals, outcome, mask, None, 1.0).sample(moments.centre, scale)
     diagnostics: dict[str, Any] = {}
     if ridge == "cv":
-        from pipeline.estimators.lace.adaptive.ridge import select_ridge
-
         ridge, diagnostics = select_ridge(axis, axis, sample, moments, moments.gram, rng, balanced=False)
     more = {"standardized": standardize, **diagnostics}
     return ridge_scalar(sample, moments.mean, moments.gram, float(ridge), draw, more)

@@ -10,15 +10,10 @@ from numpy.typing import ArrayLike
 
 from pipeline.estimators.floats import BoolArray, FloatArray, as_floats
 from pipeline.estimators.lace.core import ridge_inverse
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_ridge_number, coefficient_axis_of, unit_or_spread
 from pipeline.estimators.lace.localities import Locality, ProfileAxis, normalise_log_kernel, resolve_axis
 from pipeline.estimators.lace.pool import pool_moments
-from pipeline.estimators.lace.profile import (
-    DEFAULT_RIDGE,
-    check_ridge_number,
-    coefficient_axis_of,
-    lace_profile,
-    unit_or_spread,
-)
+from pipeline.estimators.lace.profile import lace_profile
 from pipeline.estimators.signals import prepare_signals
 from pipeline.estimators.validation import check_signals, warn_if_unscaled
 

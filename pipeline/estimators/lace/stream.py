@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from pipeline.estimators.floats import FloatArray, as_floats
 from pipeline.estimators.intervals import check_level
 from pipeline.estimators.lace.core import LabeledSample
+from pipeline.estimators.lace.fixed import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.lace.interval import FittedProfile, Interval, Target, verdicts
 from pipeline.estimators.lace.localities import Categorical, Locality, ProfileAxis, encode_like, resolve_axis
 from pipeline.estimators.lace.pool import MomentAccumulator, PoolMoments, row_chunks
-from pipeline.estimators.lace.profile import DEFAULT_RIDGE, check_options, check_ridge_number, fit_all_points
 from pipeline.estimators.lace.scalar import ridge_scalar, scalar_estimate
 from pipeline.estimators.results import Estimate, Profile
 from pipeline.estimators.sampling import simple_draw

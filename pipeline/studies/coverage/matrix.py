@@ -26,6 +26,8 @@ from pipeline.estimators import (
     one_step_mean,
 )
 from pipeline.estimators.floats import BoolArray, FloatArray, IntArray
+from pipeline.estimators.labels.planning import neyman_allocation
+from pipeline.estimators.labels.strata import Pilot, residual_strata
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
@@ -144,9 +146,6 @@ def draw_labels(world: World, draw: str, n: int, rng: np.random.Generator) -> La
 
 def _two_rounds(world: World, n: int, rng: np.random.Generator) -> Labels:
     """A third as a pilot, the rest by Neyman's allocation from what it shows."""
-    from pipeline.estimators.labels.planning import neyman_allocation
-    from pipeline.estimators.labels.strata import Pilot, residual_strata
-
     size, first = len(world.y), n // 3
     stage = np.zeros(size, dtype=np.intp)
     stage[rng.choice(size, first, replace=False)] = 1

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from pipeline.estimators import PairedDifference, fit_gap, joint_gaps, paired_differences, rank_sets_from_intervals
 from pipeline.estimators.floats import BoolArray, FloatArray
+from pipeline.estimators.intervals import wilson_interval
 from pipeline.studies.registry import Study, StudyOptions
 from pipeline.studies.results import Cell, Measured, ResultTable, StudyResult
 from pipeline.studies.runner import run_tasks
@@ -193,8 +194,6 @@ def _run(options: StudyOptions) -> StudyResult:
 
 def _summary(values: FloatArray) -> tuple[Cell, ...]:
     """Shares with Wilson's 95 % Monte Carlo interval, and two means."""
-    from pipeline.estimators.intervals import wilson_interval
-
     shares: list[Cell] = []
     for column in values[:, :4].T:
         low, high = wilson_interval(column.mean(), float(len(column)), 1.96)

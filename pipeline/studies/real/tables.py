@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.signals import fill_missing_signals, standardize_signals
+from pipeline.evaluation.table_pool import read_pool
 from pipeline.studies.registry import TableColumns
+from pipeline.tables.column_roles import ColumnRoles, ProfileRole
 
 Kind: TypeAlias = Literal["continuous", "ordinal", "categorical"]
 
@@ -153,9 +155,6 @@ def build_cell(
 
 
 def _user_cells(path: Path, columns: TableColumns) -> list[RealCell]:
-    from pipeline.evaluation.table_pool import read_pool
-    from pipeline.tables.column_roles import ColumnRoles, ProfileRole
-
     if columns.gold is None or not columns.signals or columns.profile is None:
         raise DataError("a table of your own needs --gold, --signals and --profile")
     column, _, kind = columns.profile.partition(":")

@@ -21,6 +21,7 @@ from pipeline.estimators.lace.adaptive.candidates import (
 from pipeline.estimators.lace.adaptive.neighbours import nearest_reference, own_means, reference_points
 from pipeline.estimators.lace.adaptive.rules import heaviest, prepared
 from pipeline.estimators.lace.core import LabeledSample, label_weights, point_blocks
+from pipeline.estimators.lace.fixed import ProfileProblem, fixed_profile
 from pipeline.estimators.lace.interval import (
     FittedProfile,
     PointSummary,
@@ -30,7 +31,6 @@ from pipeline.estimators.lace.interval import (
 )
 from pipeline.estimators.lace.localities import ProfileAxis
 from pipeline.estimators.lace.pool import profile_means, row_chunks
-from pipeline.estimators.lace.profile import ProfileProblem, fixed_profile
 from pipeline.estimators.logistic import fit_logistic, predict_logistic
 from pipeline.estimators.signals import PreparedSignals
 from pipeline.estimators.validation import is_binary
