@@ -18,6 +18,7 @@ from pipeline.cli.documents import DOCUMENTS, document_schema  # noqa: E402
 from pipeline.config import config_json_schema  # noqa: E402
 from pipeline.evaluation.features import Feature  # noqa: E402
 from pipeline.evaluation.methods import METHODS  # noqa: E402
+from pipeline.report.terms import glossary  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 HOMES = {"matrix.md": ROOT / "docs" / "methods"}
@@ -175,8 +176,14 @@ def matrix() -> str:
     return "\n".join(lines) + "\n"
 
 
+def words() -> str:
+    """The glossary: the words of pages and tables."""
+    return "\n".join(glossary()).rstrip() + "\n"
+
+
 PAGES = {
-    "configuration.md": configuration, "json.md": json_documents, "matrix.md": matrix, "python.md": python,
+    "configuration.md": configuration, "glossary.md": words, "json.md": json_documents, "matrix.md": matrix,
+    "python.md": python,
 }  # fmt: skip
 
 

@@ -218,7 +218,7 @@ class BudgetConfig(Section):
     ledger: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None = None
     """Name of a ledger that several runs on one cache share: the bounds hold for them together."""
     usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    """US dollars."""
+    """US dollars for all calls together."""
     calls: Annotated[int, Field(ge=0)] | None = None
     """Attempts sent to models."""
     tokens: Annotated[int, Field(ge=0)] | None = None

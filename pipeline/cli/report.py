@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", shell_complete=offer_runs)
+@click.option("--pdf", is_flag=True, help="Figures as PDF too (needs the extra pdf).")
 @runs_dir_option
 @allow_code_option
 @json_option
-def command(run: str, runs_dir: str, as_json: bool) -> None:
+def command(run: str, runs_dir: str, as_json: bool, pdf: bool) -> None:
     """(Re)build report.html and figures/ of RUN from what it holds; asks nobody anything."""
     from pathlib import Path
 
@@ -27,6 +28,10 @@ def command(run: str, runs_dir: str, as_json: bool) -> None:
 
     directory = find_run(run, Path(runs_dir))
     make_report(directory)
+    if pdf:
+        from pipeline.report.printers.pdf import figures_as_pdf
+
+        figures_as_pdf(directory.report_file.parent / "figures")
     if as_json:
         document: ReportDocument = {
             "schema": 1,

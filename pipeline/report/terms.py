@@ -49,6 +49,6 @@ def term_of(name: str) -> str:
 def glossary() -> Iterator[str]:
     """The glossary as Markdown, line by line."""
     yield "# Glossary\n"
-    yield "The words of pages, tables and these documents.\n"
+    yield "Made by `python docs/generate_reference.py` from `pipeline/report/terms.py`.\n"
     for word, meaning in TERMS.items():
         yield f"**{word}**: {meaning}\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATED = ("benchmarks.md", "peers.md", "measurements.md", "scale.md", "reference/", "studies/")
+GENERATED = ("benchmarks.md", "peers.md", "measurements.md", "scale.md", "reference/", "studies/", "history/")
 PAGES = [ROOT / "README.md"] + [
     page
     for page in sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/README.md")])

@@ -12,14 +12,17 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
+import polars as pl
 import pytest
 from rich.console import Console
 
 from pipeline.estimators import Estimate
 from pipeline.estimators.gaps.ranking import RankSet
 from pipeline.evaluation.document import BestOfNEstimate, Decisions, EstimateSet, Gap, PairDecision
+from pipeline.evaluation.interface import estimate as estimate_frame
 from pipeline.report.document_page import document_tables
-from pipeline.report.document_tables import leaderboard
+from pipeline.report.document_tables import gaps, leaderboard, means
 from pipeline.report.item_browser import data_block
 from pipeline.report.methods_text import methods_paragraph
 from pipeline.report.page_values import Page, Section
@@ -201,6 +204,44 @@ def test_the_leaderboard_is_by_rank_and_says_the_gap_to_the_best() -> None:
     assert isinstance(joint, Span)
     assert (gap.value, joint.low, joint.high) == (-20.0, -40.0, 0.0)
     assert (cells[0]["verdict"], cells[1]["verdict"]) == ("best as it looks", "no difference shown")
+
+
+def test_every_number_that_stands_twice_is_one(ranked: EstimateSet) -> None:
+    """Leaderboard, methods compared and gaps: the same estimate, the same joint interval, digit for digit."""
+    board = leaderboard(ranked)
+    assert board is not None
+    names = [column.name for column in board.columns]
+    rows = {row[0]: dict(zip(names, row, strict=True)) for row in board.body}
+    values = {(row[0], row[1]): row for row in means(ranked).body}
+    for target, row in rows.items():
+        stands = values[target, "LACE mean"]
+        assert (row["%"], row["95 % interval"], row["labels"], row["worth"]) == (
+            stands[2], stands[4], stands[5], stands[6],
+        )  # fmt: skip
+    table = gaps(ranked)
+    assert table is not None
+    joint = {row[0]: row for row in table.body if row[1] == "LACE"}
+    best = board.body[0][0]
+    for target, row in rows.items():
+        if target != best:
+            there = f"{target} − {best}" in joint
+            gap = joint[f"{target} − {best}" if there else f"{best} − {target}"]
+            sign = 1.0 if there else -1.0
+            low, high = (gap[4].low, gap[4].high) if there else (-gap[4].high, -gap[4].low)  # type: ignore[union-attr]
+            assert row["gap"].value == sign * gap[2].value  # type: ignore[union-attr]
+            assert (row["95 % jointly"].low, row["95 % jointly"].high) == (low, high)  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="module")
+def ranked() -> EstimateSet:
+    """Four models on shared items."""
+    rng = np.random.default_rng(2)
+    right = rng.random((4, 60)) < np.array([[0.3], [0.5], [0.7], [0.9]])
+    frame = pl.DataFrame([
+        {"id": k, "model": f"m{m}", "gold": float(right[m, k]) if k < 40 else None, "judge": right[m, k] + rng.normal()}
+        for m in range(4) for k in range(60)
+    ])  # fmt: skip
+    return estimate_frame(frame, gold="gold", signals=["judge"], id="id", model="model")
 
 
 def test_a_target_has_one_colour_in_every_picture() -> None:
