@@ -157,23 +157,6 @@ class Store:
             ) from None
 
 
-def rows_after(directory: Path, row: int, limit: int = PAGE) -> list[tuple[int, str, bytes]]:
-    """The next whole rows of a store by number, while another process may write it; empty where there is none yet."""
-    database = directory / "cache.db"
-    query = (
-        "SELECT rowid, key, value FROM Cache WHERE rowid > ? AND raw = 1 AND mode = 1 AND filename IS NULL"
-        " AND typeof(key) = 'text' AND typeof(value) = 'blob' ORDER BY rowid LIMIT ?"
-    )
-    if not database.exists():
-        return []
-    with contextlib.closing(sqlite3.connect(database, timeout=60.0)) as connection:
-        try:
-            page = connection.execute(query, (row, limit)).fetchall()
-        except sqlite3.OperationalError:  # the store is just being made
-            return []
-    return [(int(number), str(key), bytes(value)) for number, key, value in page]
-
-
 def only_read(directory: Path, statement: str, values: Sequence[Any] = ()) -> list[Any]:
     """The rows of a statement over a store that must not be opened for writing; empty where it has no such table."""
     database = directory / "cache.db"

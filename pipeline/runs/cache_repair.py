@@ -82,10 +82,10 @@ def _rebuilt(directory: Path, scratch: Path) -> tuple[int, int]:
     with ReplyCache(scratch / "new") as new:
         ledger = Ledger(new, "repair")
         with contextlib.suppress(sqlite3.DatabaseError), _opened(directory, scratch) as connection:
-            page: list[tuple[int, str, bytes]] = []
+            page: list[tuple[str, bytes]] = []
             for key, value in _rows(connection, "Cache", "key, value"):
                 if isinstance(key, str) and isinstance(value, bytes):
-                    page.append((0, key, value))
+                    page.append((key, value))
                 if len(page) >= _PAGE:
                     merge_encoded(page, new)
                     page = []
@@ -159,7 +159,7 @@ def _rows(connection: sqlite3.Connection, table: str, columns: str) -> Iterator[
                 yield row
 
 
-def _carved(file: Path) -> Iterator[tuple[int, str, bytes]]:
+def _carved(file: Path) -> Iterator[tuple[str, bytes]]:
     """Entries that stand whole on one page, wherever they are in a file."""
     if not file.stat().st_size:
         return
@@ -170,4 +170,4 @@ def _carved(file: Path) -> Iterator[tuple[int, str, bytes]]:
             with contextlib.suppress(zlib.error, ValueError, KeyError, TypeError, RecursionError):
                 key = json.loads(unpack.decompress(body, 1 << 28))["key"]
                 if unpack.eof and isinstance(key, str):
-                    yield 0, key, data[match.start() : match.start() + _HEAD + len(body) - len(unpack.unused_data)]
+                    yield key, data[match.start() : match.start() + _HEAD + len(body) - len(unpack.unused_data)]

@@ -9,8 +9,7 @@ from pathlib import Path
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import Entry
 from pipeline.models.identity import request_key
-from pipeline.models.merging import MergeReport, merge_cache, merge_encoded
-from pipeline.models.store import rows_after
+from pipeline.models.merging import MergeReport, merge_encoded
 from pipeline.models.types import Reply, Request, Usage
 
 
@@ -26,12 +25,18 @@ def filled(folder: Path, draws: range, text: str = "42") -> Path:
     return folder
 
 
+def merge(folder: Path, into: ReplyCache) -> MergeReport:
+    """Everything a cache's file holds, as its repair reads it."""
+    with sqlite3.connect(folder / "cache.db") as connection:
+        return merge_encoded(connection.execute("SELECT key, value FROM Cache ORDER BY rowid").fetchall(), into)
+
+
 def test_a_second_merge_adds_nothing_and_the_first_reply_stays(tmp_path: Path) -> None:
     first, second = filled(tmp_path / "a", range(5), "first"), filled(tmp_path / "b", range(3, 8), "second")
     with ReplyCache(tmp_path / "all") as merged:
-        assert merge_cache(first, merged, page=2) == MergeReport(5, 5)
-        assert merge_cache(second, merged, page=2) == MergeReport(5, 3)
-        assert merge_cache(first, merged) + merge_cache(second, merged) == MergeReport(10, 0)
+        assert merge(first, merged) == MergeReport(5, 5)
+        assert merge(second, merged) == MergeReport(5, 3)
+        assert [merge(folder, merged) for folder in (first, second)] == [MergeReport(5, 0)] * 2
         assert merged.verify().ok
         assert [found.reply.text for found in merged.entries()] == ["first"] * 5 + ["second"] * 3
 
@@ -41,7 +46,7 @@ def test_a_damaged_entry_is_named_and_left_out(tmp_path: Path) -> None:
     with sqlite3.connect(source / "cache.db") as connection:
         connection.execute("UPDATE Cache SET value = ? WHERE key = ?", (b"AX1" + bytes(40), entry(1).key))
     with ReplyCache(tmp_path / "all") as merged:
-        report = merge_cache(source, merged)
+        report = merge(source, merged)
         assert (report.read, report.added) == (3, 2)
         assert [key for key, _ in report.damaged] == [entry(1).key]
 
@@ -51,20 +56,16 @@ def test_an_entry_under_a_foreign_key_is_refused(tmp_path: Path) -> None:
     with ReplyCache(tmp_path / "a") as source:
         source.add(forged)
     with ReplyCache(tmp_path / "all") as merged:
-        assert merge_cache(tmp_path / "a", merged).added == 0
+        assert merge(tmp_path / "a", merged).added == 0
         assert len(merged) == 0
 
 
-def test_pages_go_on_where_they_ended_and_notes_are_carried_over_once(tmp_path: Path) -> None:
-    assert rows_after(tmp_path / "nothing", 0) == []
+def test_notes_are_carried_over_once(tmp_path: Path) -> None:
     source = filled(tmp_path / "a", range(3))
     with ReplyCache(source) as cache, ReplyCache(tmp_path / "all") as merged:
-        page = rows_after(source, 0, 2)
-        assert len(page) == 2
         cache.set_note("negotiated m", {"rung": "json_object"})
-        merge_encoded(rows_after(source, page[-1][0]), merged)
-        assert len(merged) == 1
+        assert merge(source, merged).added == 3
         assert merged.note("negotiated m") == {"rung": "json_object"}
         merged.set_note("negotiated m", {"rung": "json_schema"})
-        merge_cache(source, merged)
+        merge(source, merged)
         assert merged.note("negotiated m") == {"rung": "json_schema"}
