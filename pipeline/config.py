@@ -75,6 +75,9 @@ StageName = Literal[
     "criterion", "direct", "p_true",
 ]  # fmt: skip
 
+MOST_COMPARED = 3
+"""Targets up to which every two are compared directly: the calls grow with the pairs."""
+
 
 class RunConfig(Section):
     """One run: items, models, roles, design, estimates, limits.
@@ -222,6 +225,19 @@ class RunConfig(Section):
             )
         if self.judges_what_exists:
             self._nobody_is_asked()
+        return self
+
+    @model_validator(mode="after")
+    def _few_are_compared(self) -> RunConfig:
+        wanted, count = self.judge.compare, len(self.roles.targets)
+        if wanted and count > MOST_COMPARED:
+            raise ValueError(
+                f"judge.compare: {count} targets are too many to compare each two; at most {MOST_COMPARED}"
+            )
+        if wanted and count == 1 and not self.judges_what_exists:
+            raise ValueError("judge.compare: there is one target; name two in roles.targets")
+        if wanted and not self.roles.judge:
+            raise ValueError("judge.compare: nobody compares; add roles.judge: MODEL")
         return self
 
     def _nobody_is_asked(self) -> None:

@@ -128,8 +128,14 @@ class CriterionConfig(Section):
 class JudgeConfig(Section):
     """What judges are asked about responses."""
 
+    later = frozenset({"compare"})
+
     criteria: Annotated[dict[CriterionName, CriterionConfig], Field(max_length=20)] = Field(default_factory=dict)
     """Name → a question, or {question, scale}; left out: whether the response is right, by our pointwise prompts."""
+
+    compare: bool | None = None
+    """Whether judges compare the answers of every two targets, of at most 3, in both orders: a signal of the gap; left
+    out: where responses exist already, but not where targets are asked."""
 
     @field_validator("criteria", mode="before")
     @classmethod

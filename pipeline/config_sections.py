@@ -249,7 +249,7 @@ class PriceConfig(ServiceConfig):
 class ModelConfig(Section):
     """One model and how it is reached."""
 
-    later = frozenset({"headers_env", "serve"})
+    later = frozenset({"headers_env", "serve", "window"})
 
     model: Annotated[str, Field(min_length=1)]
     """The `provider/model` string, as LiteLLM takes it; `sim/…` is simulated."""
@@ -275,6 +275,8 @@ class ModelConfig(Section):
     """Tokens a minute at most."""
     price: PriceConfig | None = None
     """What it costs, where LiteLLM does not know."""
+    window: PositiveInt | None = None
+    """Tokens that a prompt may have at most, where LiteLLM does not know: what is too long is refused before asking."""
     simulate: dict[str, JsonValue] = Field(default_factory=dict)
     """Settings of a simulated model."""
 

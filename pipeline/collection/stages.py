@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.benchmark.given import Criterion
 from pipeline.benchmark.items import Benchmark
 from pipeline.collection.prompts import Prompt, PromptSet, load_prompts, render
-from pipeline.config import RunConfig
+from pipeline.config import MOST_COMPARED, RunConfig
 
 CHARS_PER_TOKEN = 4.0
 CHAIN_TOKENS = 250.0
@@ -21,8 +21,6 @@ _LACE = frozenset({"lace", "lace_profile", "gaps", "comparators"})
 
 CORRECT = "Is the response correct?"
 """Asked where a file names no criterion but gives a context or a reference, which our pointwise prompts lack."""
-MOST_COMPARED = 3
-"""Targets up to which every two are compared directly: the calls grow with the pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,8 @@ def stage_plan(config: RunConfig) -> StagePlan:
     given = config.judges_what_exists
     scored, compared = (lace and bool(roles.judge) and config.wants(family) for family in ("judge", "pairwise"))
     criteria = _criteria(config) if scored else ()
-    pairs = combinations(roles.targets, 2) if given and compared else ()
+    direct = given if config.judge.compare is None else config.judge.compare
+    pairs = combinations(roles.targets, 2) if direct and compared else ()
     asked = () if given or not lace else tuple(name for name in roles.targets if _gives(config, name, "logprobs"))
     rubric = "_correctness" if design.tau.rubric == "correctness" else ""
     return StagePlan(

@@ -54,6 +54,14 @@ def find_price(spec: ModelSpec) -> KnownPrice | None:
     return KnownPrice(price, "litellm", _doubt(spec, name, str(table[name].get("litellm_provider") or "")))
 
 
+def listed_window(model: str) -> int | None:
+    """Tokens that a prompt to a model may have, as LiteLLM's table says; None where it does not."""
+    table = _litellm_table()
+    rows = (table.get(name) for name in (model, model.partition("/")[2]))
+    size = next((row.get("max_input_tokens") for row in rows if isinstance(row, dict)), None)
+    return size if isinstance(size, int) and size > 0 else None
+
+
 def _doubt(spec: ModelSpec, name: str, listed_for: str) -> str | None:
     """What speaks against a listed price."""
     if name != spec.model and listed_for.partition("_")[0] != spec.provider.partition("_")[0]:

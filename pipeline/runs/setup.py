@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.benchmark.code_permission import trust_grading
-from pipeline.benchmark.items import Benchmark, draw_labeled, load_benchmark
+from pipeline.benchmark.items import Benchmark, Item, draw_labeled, load_benchmark
 from pipeline.collection.prompts import PromptSet, load_prompts
+from pipeline.collection.stages import estimate_tokens, stage_plan
 from pipeline.config import ModelConfig, RunConfig, load_config, parse_config
 from pipeline.config_sections import PriceConfig, RateConfig, ServiceConfig
 from pipeline.errors import ConfigError, InputError
@@ -181,7 +182,10 @@ def prepare(config: RunConfig, directory: RunDirectory | None = None, *, need_ke
         _refuse_edited_prompts(directory, prompts)
     world = _world(config, benchmark)
     specs = {name: _spec(name, entry, config, world, need_keys) for name, entry in config.model_entries.items()}
-    return Prepared(config, benchmark, labeled, prompts, specs, world)
+    prepared = Prepared(config, benchmark, labeled, prompts, specs, world)
+    if directory is None:  # lengths are estimates: a run that was begun is not held up by them
+        _refuse_too_long(prepared)
+    return prepared
 
 
 def _refuse_edited_prompts(directory: RunDirectory, prompts: PromptSet) -> None:
@@ -226,6 +230,35 @@ def check_ready(prepared: Prepared) -> None:
         require_prices(
             prepared.specs, {name: find_price(spec) for name, spec in prepared.specs.items()}, Budget(usd=usd)
         )
+
+
+def _refuse_too_long(prepared: Prepared) -> None:
+    """Refuse responses that a judge cannot read whole: their lengths are there before anything is asked."""
+    config, items = prepared.config, [item for item in prepared.benchmark.items if item.given]
+    plan = stage_plan(config)
+    if not items or not plan.judges:
+        return
+    from pipeline.models.pricing import listed_window
+
+    lengths = [(_judged_tokens(item, bool(plan.direct)), item.item_id) for item in items]
+    longest, name = max(lengths)
+    for judge in plan.judges:
+        entry = config.model_entry(judge)
+        window = entry.window or (None if entry.is_simulated else listed_window(entry.model))
+        if window is not None and longest > window:
+            more = sum(length > window for length, _ in lengths)
+            raise ConfigError(
+                f"{config.benchmark.path}: {more} of {len(items)} items are longer than the window of judge {judge}:"
+                f" {name!r} has about {longest:,.0f} tokens of question, context and response, and {window:,} fit;"
+                f" shorten the context, leave such items out, or name a judge that reads more (models.{judge}.window"
+                " says how much)"
+            )
+
+
+def _judged_tokens(item: Item, compared: bool) -> float:
+    """About how many tokens the longest prompt about an item has: of two responses where two are compared."""
+    sizes = sorted(estimate_tokens(part.text + (part.context or "")) for part in item.given.values())
+    return estimate_tokens(item.question + (item.reference or "")) + sum(sizes[-2:] if compared else sizes[-1:])
 
 
 def _world(config: RunConfig, benchmark: Benchmark) -> Any:
