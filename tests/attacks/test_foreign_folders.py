@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -283,3 +284,25 @@ def test_an_edited_source_is_told_at_resume(place: Path, caplog: pytest.LogCaptu
     file.write_text(file.read_text("utf-8").replace("limit: 4", "limit: 5"), encoding="utf-8")
     assert pipeline.resume("r").manifest["benchmark"]["items"] == 3
     assert f"{file} was edited since" in caplog.text
+
+
+def test_labels_into_a_foreign_run_read_no_file_outside_it(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The truth of simulated targets is computed from the benchmark's items, wherever the folder says they are."""
+    pipeline.run({**_config(), "design": {"labeled": 2}}, run_id="own", yes=True)
+    folder = place / "foreign"
+    shutil.copytree("runs/own", folder)
+    assert _ends("labels", "export", "foreign", "sheet.csv", "-n", "2") == 0
+    with (place / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (place / "sheet.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows({**row, "gold": "3"} for row in rows)
+    config = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
+    config["benchmark"].update(preset="custom", path=str(place / "private.csv"))
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    capsys.readouterr()
+    assert _ends("labels", "import", "foreign", "sheet.csv") == 2
+    out, err = capsys.readouterr()
+    assert "outside it" in err
+    assert SECRET not in out + err
