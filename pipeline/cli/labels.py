@@ -129,6 +129,7 @@ def _export_ratings(directory: RunDirectory, source: str, file: Path, as_json: b
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
 @click.option("--peek", is_flag=True, help="Open a blind plan for good: show the number now.")
 @click.option("--no-look", is_flag=True, help="Store the labels and print counts only.")
+@click.option("--rater-errors", metavar="measured|SENS,SPEC", help="Of yes or no: say the rates without them too.")
 @click.option("--forget-plan", is_flag=True, help="Go on without the plan; its looks stay counted.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), help="The plan's file.")
 @allow_code_option
@@ -169,10 +170,12 @@ def import_(source: str, files: tuple[Path, ...], out: Path | None, as_json: boo
             raise InputError("--out is for tables; a run keeps its labels itself")
         directory = _run(source, {"runs_dir": runs_dir})
         if is_rated(directory.config()):
-            taken = import_ratings(directory, files)
+            taken = import_ratings(directory, files, errors=given["rater_errors"])
             estimates, notes = taken.estimates, taken.notes
         else:
             _one_sheet(files)
+            if given["rater_errors"]:
+                raise InputError("--rater-errors is for runs whose responses people rate (grading: rating)")
             estimates, notes = import_run_labels(directory, file)
     if Path(source).is_file():
         from pipeline.evaluation.plans.session import counted_look

@@ -17,7 +17,7 @@ from pipeline.runs.frames import RunTables
 from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
 from pipeline.runs.quality import quality_warnings, rows_left_out, served_models, simulated_truth
-from pipeline.runs.ratings import apply_stored_ratings
+from pipeline.runs.ratings import apply_stored_ratings, rater_warnings
 from pipeline.runs.unread import unread_answers, unread_warnings
 from pipeline.tables.cast import Cast
 from pipeline.tables.schemas import signals_table
@@ -38,6 +38,8 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
     left_out = rows_left_out(manifest.values["benchmark"].get("left_out"))
     served = served_models(config, manifest.values.get("served") or {})
     noticed = (*unread_warnings(unread), *left_out, *served, *quality_warnings(config, tables))
+    if is_rated(config):
+        noticed = (*noticed, *rater_warnings(directory, config, estimates))
     truth = simulated_truth(directory, config)
     worth = _worth(table) if "lace" in config.estimate and any(estimates.values()) else []
     estimates = replace(

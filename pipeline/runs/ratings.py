@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,16 @@ from pipeline.collection.stages import rated_criteria
 from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.estimators.labels.strata import Pilot
-from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.document import EstimateSet, Warned
 from pipeline.evaluation.label_draw import draw_labels
+from pipeline.evaluation.methods import leading
+from pipeline.evaluation.rater_errors import (
+    RaterErrors,
+    correction_told,
+    measured_errors,
+    parse_errors,
+    without_errors,
+)
 from pipeline.evaluation.rating_sheets import (
     RatedUnit,
     RaterAgreement,
@@ -29,13 +38,16 @@ from pipeline.evaluation.rating_sheets import (
     read_sheet_design,
     write_rating_sheet,
 )
-from pipeline.runs.directory import RunDirectory
+from pipeline.foreign_json import read_json
+from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.frames import RunTables
 from pipeline.runs.manifest import Manifest
 from pipeline.tables.label_store import Label, Labels, LabelStore, label_unit
 from pipeline.tables.schemas import RATINGS, TABLES, items_schema
 from pipeline.tables.store import read_table, write_frame, write_rows
 
+ERRORS_FILE = "rater_errors.json"
+"""How often raters err, where an import said so."""
 STORE_FILE = "labels.jsonl"
 """The store of labels in a run directory."""
 _MAX_CHOICES = 26
@@ -175,11 +187,16 @@ def _rated_items(directory: RunDirectory, config: RunConfig) -> set[str]:
     return set(phi["item_id"].to_list())
 
 
-def import_ratings(directory: RunDirectory, sheets: Sequence[Path]) -> TakenRatings:
+def import_ratings(directory: RunDirectory, sheets: Sequence[Path], *, errors: str | None = None) -> TakenRatings:
     """Check filled sheets, keep their ratings with the run, and estimate again; nothing is asked, or kept of bad input.
 
     What two people disagree on goes to a sheet beside the first, to be settled by a third look; until then the rating
     of one of the two, drawn by lot, counts.
+
+    Args:
+        directory: the run.
+        sheets: filled.
+        errors: ``measured`` or ``SENSITIVITY,SPECIFICITY`` of a yes-or-no rater, to be taken out beside the estimates.
 
     Raises:
         InputError: a sheet of another run, rows or cells that cannot be used; they are named.
@@ -199,8 +216,18 @@ def import_ratings(directory: RunDirectory, sheets: Sequence[Path]) -> TakenRati
         ratings = read_rating_sheet(sheet, design, criteria)
         taken += [Label(*about, value, design.rater, at) for about, value in ratings.items()]
     store = run_labels_store(directory)
+    if errors is not None and (criteria[0].worst, criteria[0].best) != (0.0, 1.0):
+        raise InputError(f"--rater-errors is for yes or no; {criteria[0].name} has the scale {criteria[0].asked}")
+    told = None if errors in (None, "measured") else parse_errors(str(errors))
     with directory.locked():
         added = store.add(taken)
+        if errors is not None:
+            try:
+                told = told or measured_errors(store.read(), criteria[0].name)
+            except InputError:  # the ratings are good, and stay
+                finish_run(directory, config, Manifest(directory))
+                raise
+            write_atomically(directory.path / ERRORS_FILE, json.dumps({"schema": 1, **asdict(told)}) + "\n")
         estimates = finish_run(directory, config, Manifest(directory))
     labels = store.read()
     agreed = tuple(agreements(labels, criteria))
@@ -235,6 +262,38 @@ def _settling(
         f"raters disagree on {len(open_)} ratings ({listed}{more}); until they are settled one of the two counts, drawn"
         f" by lot: {where}"
     ]
+
+
+def rater_warnings(directory: RunDirectory, config: RunConfig, estimates: EstimateSet) -> tuple[Warned, ...]:
+    """What the rates are without the rater's errors, where an import asked for it.
+
+    Raises:
+        InputError: the file of the errors is damaged.
+    """
+    path = directory.path / ERRORS_FILE
+    try:
+        data = read_json(path.read_text(encoding="utf-8"))
+        errors = RaterErrors(**{name: value for name, value in data.items() if name != "schema"})
+    except FileNotFoundError:
+        return ()
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged ({type(error).__name__}); import with --rater-errors again") from None
+    labels, name = run_labels_store(directory).read(), rated_criteria(config)[0].name
+    open_ = any(about[1] == name for about in labels.contradictions())
+    twice = {about[0] for about, ratings in labels.by_rater.items() if about[1] == name and len(ratings) > 1}
+    shares: dict[str, list[bool]] = {}
+    answers = read_table(directory.tables, "responses").filter(_answers(config) & pl.col("phi").is_not_null())
+    units = run_units(directory, config)
+    for item, target in answers.select("item_id", "model").iter_rows():
+        shares.setdefault(target, []).append(
+            not open_ and (item, target) in units and units[item, target].unit in twice
+        )
+    rates = {}
+    for target, by_method in estimates.items():
+        rate = leading(by_method)
+        if rate is not None and target in shares:
+            rates[target] = (rate, without_errors(rate, errors, float(np.mean(shares[target]))))
+    return (Warned("rater_errors", correction_told(rates, errors)),) if rates else ()
 
 
 def apply_stored_ratings(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> None:

@@ -20,10 +20,10 @@ from pipeline.runs.drive import replay_collection
 from pipeline.runs.interface import RunResult, result_of
 from pipeline.runs.labels import LABELS_FILE, stored_labels
 from pipeline.runs.manifest import Manifest
-from pipeline.runs.ratings import STORE_FILE, run_labels_store
+from pipeline.runs.ratings import ERRORS_FILE, STORE_FILE, run_labels_store
 from pipeline.runs.setup import prepare, save_prompts
 
-PERSONS_FILES = (AUDIT_FILE, LABELS_FILE, STORE_FILE)
+PERSONS_FILES = (AUDIT_FILE, LABELS_FILE, STORE_FILE, ERRORS_FILE)
 """What people said of a run: corrections, right answers, ratings."""
 
 

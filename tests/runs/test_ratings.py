@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import pipeline
 from pipeline.cli import main
 from pipeline.errors import DataError, InputError
+from pipeline.estimators import naive_mean
+from pipeline.evaluation.rater_errors import RaterErrors, measured_errors, without_errors
 from pipeline.evaluation.rating_sheets import RatedUnit, deal
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.ratings import export_ratings, import_ratings, run_labels_store
@@ -252,3 +255,51 @@ def test_the_store_is_appended_to_and_a_torn_line_is_no_label(tmp_path: Path) ->
     store.path.write_text('{"schema": 1}\n')
     with pytest.raises(InputError, match="line 1 is damaged"):
         store.read()
+
+
+def test_errors_of_a_rater_are_measured_and_taken_out_beside_the_estimates(tmp_path: Path) -> None:
+    run = _given(tmp_path, 0)
+    made = export_ratings(run, tmp_path / "s.csv", 20, raters="2", overlap=0.6)
+    for file in made.files:
+        _fill(file, _right)
+    with pytest.raises(InputError, match="measured, or SENSITIVITY,SPECIFICITY"):
+        import_ratings(run, list(made.files), errors="often")
+    assert not run_labels_store(run).read().by_rater, "nothing is kept of bad input"
+    plain = import_ratings(run, list(made.files)).estimates
+    assert not any(warned.code == "rater_errors" for warned in plain.warnings)
+    estimates = import_ratings(run, list(made.files), errors="0.9,0.8").estimates
+    (told,) = [warned.message for warned in estimates.warnings if warned.code == "rater_errors"]
+    assert "calls 90% of right responses right and 80% of wrong ones wrong, known" in told
+    assert "model-x" in told
+    assert "instead of" in told
+    assert estimates["model-x"] == plain["model-x"], "the estimates themselves are about the ratings as given"
+    assert told[:60] in (run.path / "report.html").read_text(encoding="utf-8")
+    measured = import_ratings(run, list(made.files), errors="measured").estimates
+    (told,) = [warned.message for warned in measured.warnings if warned.code == "rater_errors"]
+    assert "calls 100% of right responses right" in told
+
+
+def test_the_correction_is_right_on_average_and_covers() -> None:
+    rng = np.random.default_rng(5)
+    truth, errors, values, covered, plain = 0.8, (0.9, 0.75), [], 0, 0
+    for _ in range(400):
+        right = rng.random(200) < truth
+        rated = [np.where(right, rng.random(200) < errors[0], rng.random(200) >= errors[1]) for _ in range(2)]
+        labels = LabelStore(Path("none"))
+        twice = np.arange(200) < 80
+        settled = np.where(twice, right, rated[0])
+        by_rater: dict[tuple[str, str], dict[str, float]] = {}
+        for k in range(200):
+            by_rater[str(k), "c"] = {"a": float(rated[0][k])}
+            if twice[k]:
+                by_rater[str(k), "c"] |= {"b": float(rated[1][k]), ADJUDICATOR: float(right[k])}
+        held = measured_errors(type(labels.read())(by_rater), "c")
+        assert isinstance(held, RaterErrors)
+        rate = naive_mean(settled.astype(float))
+        after = without_errors(rate, held, 0.4)
+        values.append(after.value)
+        covered += after.low <= truth <= after.high
+        plain += rate.low <= truth <= rate.high
+    assert abs(float(np.mean(values)) - truth) < 0.01
+    assert 0.93 <= covered / 400 <= 0.985
+    assert plain / 400 < 0.93
