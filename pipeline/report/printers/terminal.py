@@ -75,7 +75,7 @@ class TerminalTable:
         from rich.text import Text
 
         natural, least = self._sizes()
-        if sum(natural) + _overhead(len(natural), _TIGHT) > options.max_width:
+        if sum(natural) + _overhead(len(natural), _NARROW) > options.max_width:
             narrower = TerminalTable(self._whole, aside=False)
             if len(narrower._columns) < len(self._columns):
                 yield narrower
