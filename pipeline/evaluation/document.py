@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pipeline.errors import InputError
 from pipeline.estimators.gaps.ranking import RankSet
 from pipeline.estimators.results import Estimate, Profile
-from pipeline.evaluation.reading import GradingError, Unread
+from pipeline.evaluation.reading import GradingError, StageReplies, Unread
 from pipeline.evaluation.validity import JudgeValidity
 from pipeline.foreign_json import read_json
 
@@ -195,6 +195,7 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
         judges: each judge's score held against the labels.
         criteria: further things that people rated, each with targets, gaps and decisions of its own.
         unread: target → its answers in which none could be read; empty for tables, whose outcomes are given.
+        replies: what became of the replies of every stage; empty for tables.
         audit: how often a person found the grading of a random sample wrong; None where nobody looked.
         extra: further entries of the document, as JSON values.
     """
@@ -209,6 +210,7 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
     judges: tuple[JudgeValidity, ...] = ()
     criteria: Mapping[str, EstimateSet] = field(default_factory=dict)
     unread: Mapping[str, Unread] = field(default_factory=dict)
+    replies: tuple[StageReplies, ...] = ()
     audit: GradingError | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -243,6 +245,7 @@ class EstimateSet(Mapping[str, Mapping[str, Estimate | Profile]]):
             **judges,
             **criteria,
             **({"unread": {name: entry.to_dict() for name, entry in self.unread.items()}} if self.unread else {}),
+            **({"replies": [entry.to_dict() for entry in self.replies]} if self.replies else {}),
             **({"audit": self.audit.to_dict()} if self.audit is not None else {}),
             **dict(self.extra),
         }
@@ -305,7 +308,7 @@ def verdict_of(low: float, high: float, margin: float | None) -> Verdict:
 _PAIR_NUMBERS = ("value", "se", "low", "high", "low_single", "high_single", "p", "p_adjusted")
 _KNOWN = (
     "schema", "targets", "gaps", "best_of_n", "warnings", "left_out", "decisions", "headline", "judges", "criteria",
-    "unread", "audit",
+    "unread", "replies", "audit",
 )  # fmt: skip
 
 
@@ -346,6 +349,7 @@ def _estimate_set(data: Mapping[str, Any]) -> EstimateSet:
         judges=tuple(JudgeValidity.from_dict(entry) for entry in data.get("judges", ())),
         criteria={name: _estimate_set(part) for name, part in data.get("criteria", {}).items()},
         unread={name: Unread.from_dict(entry) for name, entry in data.get("unread", {}).items()},
+        replies=tuple(StageReplies.from_dict(entry) for entry in data.get("replies", ())),
         audit=GradingError.from_dict(data["audit"]) if data.get("audit") else None,
         extra={name: value for name, value in data.items() if name not in _KNOWN},
     )

@@ -37,6 +37,56 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class StageReplies:
+    """What became of the replies of one stage about one target.
+
+    Attributes:
+        target: whom they are about; the model itself where the stage has no target.
+        stage: answer, anchor, preference, score, pairwise, tau, …
+        ok: read and used.
+        cut: ended by the token limit.
+        unread: whole, and nothing could be read in them.
+        invalid: empty, or still not in the asked form after a repair.
+        refused: refused or filtered.
+        failed: calls without a reply.
+    """
+
+    target: str
+    stage: str
+    ok: int = 0
+    cut: int = 0
+    unread: int = 0
+    invalid: int = 0
+    refused: int = 0
+    failed: int = 0
+
+    @classmethod
+    def from_counts(cls, target: str, stage: str, ends: Mapping[str, int]) -> StageReplies:
+        """From how often each end was met."""
+        kinds = ("ok", "cut", "unread", "invalid", "refused", "failed")
+        return cls(target, stage, *(ends.get(kind, 0) for kind in kinds))
+
+    @property
+    def asked(self) -> int:
+        """All of them."""
+        return self.ok + self.cut + self.unread + self.invalid + self.refused + self.failed
+
+    @property
+    def lost(self) -> float:
+        """Share of them that could not be used, in [0, 1]."""
+        return 1.0 - self.ok / self.asked if self.asked else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in estimates.json."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> StageReplies:
+        """From estimates.json."""
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True, slots=True)
 class GradingError:
     """How often a person who checked a random sample of read answers found φ wrong.
 

@@ -278,6 +278,25 @@ def unread(estimates: EstimateSet) -> Table | None:
     return table(title, columns, rows, numeric=range(1, 5), note=note, source="estimates.json, unread and audit")
 
 
+def replies(estimates: EstimateSet, least: float = 0.0) -> Table | None:
+    """What became of replies by target and stage; None where less than ``least`` of each stage was lost."""
+    if not any(entry.lost > least for entry in estimates.replies):
+        return None
+    names = ("ok", "cut", "unread", "invalid", "refused", "failed")
+    rows: list[list[Cell]] = [
+        [entry.target, entry.stage, *(getattr(entry, name) for name in names), f"{entry.lost:.1%}"]
+        for entry in estimates.replies
+        if entry.lost > least
+    ]
+    note = (
+        "cut: ended by the token limit; unread: nothing could be read; invalid: not in the asked form, even repaired."
+    )
+    columns = ["target", "stage", "ok", "cut off", *names[2:], "lost"]
+    return table(
+        "What became of replies", columns, rows, numeric=range(2, 9), note=note, source="estimates.json, replies"
+    )
+
+
 def audit_sentence(audit: GradingError) -> str:
     """What a person found in the checked sample."""
     return (

@@ -26,6 +26,8 @@ _HELP = 1.05
 _MOST_WARNINGS = 6
 _SIDE_BY_SIDE = 4
 """Targets whose profiles fit beside each other."""
+_LOST = 0.05
+"""Share of a stage's replies that could not be used, from which the terminal says what became of them."""
 
 
 def print_estimates(
@@ -71,7 +73,8 @@ def _tables(estimates: EstimateSet, title: str, judged: bool, every: bool) -> It
         yield board
     if tables.singles(estimates):
         yield tables.means(estimates, title if board is None or len(board.rows) < 2 else "Methods compared")
-    for made in (tables.unread(estimates), tables.gaps(estimates), tables.best_of_n(estimates)):
+    lost = tables.replies(estimates, _LOST)
+    for made in (lost, tables.unread(estimates), tables.gaps(estimates), tables.best_of_n(estimates)):
         if made is not None:
             yield made
     along = list(profile_tables.profiles(estimates))

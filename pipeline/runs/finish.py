@@ -18,7 +18,7 @@ from pipeline.runs.labels import apply_stored_labels
 from pipeline.runs.manifest import Manifest, State
 from pipeline.runs.quality import quality_warnings, rows_left_out, served_models, simulated_truth
 from pipeline.runs.ratings import apply_stored_ratings, rater_warnings
-from pipeline.runs.unread import unread_answers, unread_warnings
+from pipeline.runs.unread import stage_replies, unread_answers, unread_warnings
 from pipeline.tables.cast import Cast
 from pipeline.tables.schemas import signals_table
 from pipeline.tables.signals import assemble_signals
@@ -46,6 +46,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -
         estimates,
         warnings=tuple(dict.fromkeys((*noticed, *estimates.warnings))),
         unread=unread,
+        replies=stage_replies(tables),
         audit=grading_error(tables),
         extra={**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
     )

@@ -1,4 +1,4 @@
-"""Answers that could not be read: counted per target, bounded, and shown by their commonest forms."""
+"""What became of replies: counted by target and stage; unread answers bounded, and shown by their commonest forms."""
 
 from __future__ import annotations
 
@@ -10,13 +10,47 @@ import polars as pl
 
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import Warned
-from pipeline.evaluation.reading import Unread
+from pipeline.evaluation.reading import StageReplies, Unread
 from pipeline.runs.frames import RunTables
 
 UNREAD_SHARE = 0.02
 """Share of answers in which none could be read from which a warning stands at the top."""
 _FORMS = 3
 _SHOWN_CHARS = 60
+
+
+_ENDS = {"truncated": "cut", "no_answer": "unread", "empty": "invalid", "invalid": "invalid", "refused": "refused"}
+"""Reason of a null → what became of the reply; one that was never asked for is none."""
+_NEVER_ASKED = ("not_asked", "missing_input")
+
+
+def stage_replies(tables: RunTables) -> tuple[StageReplies, ...]:
+    """What became of every reply that the tables hold, by target and stage."""
+    told = [
+        _ends(tables.responses, "model", pl.col("stage"), "phi_reason", pl.col("outcome") == "ok"),
+        _ends(tables.scores, "target", pl.lit("score"), "score_reason", pl.col("score").is_not_null()),
+        _ends(
+            tables.preferences, "target",
+            pl.when(pl.col("pair") == "chains").then(pl.lit("preference")).otherwise(pl.lit("pairwise")),
+            "verdict_reason", pl.col("verdict").is_not_null(),
+        ),
+        _ends(tables.taus, "target", pl.lit("tau"), "tau_reason", pl.col("tau").is_not_null()),
+    ]  # fmt: skip
+    rows = pl.concat(told).group_by("target", "stage", "end", maintain_order=True).agg(pl.len())
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for target, stage, end, count in rows.iter_rows():
+        counts.setdefault((target, stage), {})[end] = count
+    return tuple(StageReplies.from_counts(target, stage, ends) for (target, stage), ends in counts.items())
+
+
+def _ends(frame: pl.DataFrame, target: str, stage: pl.Expr, reason: str, ok: pl.Expr) -> pl.DataFrame:
+    """(target, stage, end) of each reply; what a judge was not asked, for want of an answer, is none."""
+    why = pl.col(reason)
+    if reason == "phi_reason":  # an answer without gold is graded by nobody, and read all the same
+        why = pl.when(pl.col("outcome").is_in(["truncated", "no_answer", "refused"])).then("outcome").otherwise(why)
+    end = pl.when(ok).then(pl.lit("ok")).otherwise(why.replace_strict(_ENDS, default="failed"))
+    asked = frame if reason == "phi_reason" else frame.filter(~why.fill_null("").is_in(_NEVER_ASKED))
+    return asked.select(pl.col(target).alias("target"), stage.alias("stage"), end.alias("end"))
 
 
 def unread_answers(config: RunConfig, tables: RunTables) -> dict[str, Unread]:

@@ -8,7 +8,7 @@ from pipeline.cli.documents.numbers import BestOfNEntry, EstimateEntry, GapEntry
 from pipeline.cli.documents.shape import Shape, shape_of
 from pipeline.estimators import RankSet
 from pipeline.evaluation.document import PairDecision
-from pipeline.evaluation.reading import GradingError, Unread
+from pipeline.evaluation.reading import GradingError, StageReplies, Unread
 from pipeline.evaluation.rehearsal import Rehearsed
 
 __all__ = ["EstimateEntry", "EstimatesDocument", "ProfileEntry"]
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     RankEntry: TypeAlias = dict[str, Any]
     RehearsalEntry: TypeAlias = dict[str, Any]
     UnreadEntry: TypeAlias = dict[str, Any]
+    RepliesEntry: TypeAlias = dict[str, Any]
 else:
     AuditEntry = shape_of(GradingError, "AuditEntry", certain=("rate", "low", "high", "level"))
     PairEntry = shape_of(PairDecision, "PairEntry", certain=("level",))
     RankEntry = shape_of(RankSet, "RankEntry", certain=("level",))
     RehearsalEntry = shape_of(Rehearsed, "RehearsalEntry")
+    RepliesEntry = shape_of(StageReplies, "RepliesEntry")
     UnreadEntry = shape_of(Unread, "UnreadEntry", certain=("share",), forms=(list[list[Any]], ""))
 
 
@@ -194,6 +196,8 @@ class EstimatesDocument(Shape):
     """Where people rated more than one thing: the others by name."""
     unread: NotRequired[dict[str, UnreadEntry]]
     """Where a run collected answers: target → those in which none could be read."""
+    replies: NotRequired[list[RepliesEntry]]
+    """Where a run collected replies: what became of them, by target and stage."""
     audit: NotRequired[AuditEntry]
     """Where a person checked a random sample of the grading."""
     worth: NotRequired[list[WorthEntry]]

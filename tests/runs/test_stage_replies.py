@@ -1,0 +1,84 @@
+"""What became of replies: every end that a reply can have, by target and stage, in the document and on every output."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_server import FaultServer
+
+import pipeline
+from pipeline.evaluation.document import read_estimates
+from pipeline.evaluation.reading import StageReplies
+from pipeline.report import document_tables as tables
+from tests.runs.conftest import http_config
+from tests.runs.test_run_over_http import _run
+
+
+def _by_stage(result: pipeline.RunResult) -> dict[tuple[str, str], StageReplies]:
+    return {(entry.target, entry.stage): entry for entry in result.estimates.replies}
+
+
+def _config(url: str) -> dict[str, Any]:
+    config = http_config(url)
+    config["design"]["form_limit"] = 1
+    return {**config, "stage_failure_limit": 1.0}
+
+
+def test_every_reply_has_one_end(tmp_path: Path, server: FaultServer) -> None:
+    result = _run(tmp_path, http_config(server.url))
+    counts = _by_stage(result)
+    for name in ("gpt", "llama"):
+        assert counts[name, "answer"].asked == 12
+        assert counts[name, "score"].asked == 12 * 3
+        assert counts[name, "pairwise"].asked == 12 * 2 * 3
+        assert counts[name, "preference"].asked == 12 * 2 * 3
+        assert counts[name, "tau"].asked == 12 * 3
+    assert counts["aux", "auxiliary"].asked == 12 * 2 * 3
+    document = json.loads((result.path / "estimates.json").read_text())
+    assert read_estimates(result.path / "estimates.json").replies == result.estimates.replies
+    assert len(document["replies"]) == len(counts)
+
+
+@pytest.mark.parametrize(
+    ("fault", "options", "end"),
+    [
+        ("length", {}, "cut"),
+        ("text", {"content": "I would rather not say."}, "unread"),
+        ("refusal", {}, "refused"),
+        ("content_filter", {}, "refused"),
+        ("empty", {}, "invalid"),
+        ("policy", {}, "refused"),
+        ("context", {"times": 3}, "failed"),
+    ],
+)
+def test_what_went_wrong_with_a_target_is_told_by_its_name(
+    tmp_path: Path, server: FaultServer, fault: str, options: dict[str, Any], end: str
+) -> None:
+    server.fail(fault, model="gpt", **options)
+    result = _run(tmp_path, _config(server.url))
+    counts = _by_stage(result)
+    assert getattr(counts["gpt", "answer"], end) == options.get("times", 12)
+    assert counts["gpt", "answer"].ok == 12 - options.get("times", 12)
+    assert counts["llama", "answer"].lost == 0.0
+    # A judge is not asked about what is not there.
+    assert ("gpt", "score") not in counts or end in ("unread", "failed")
+    table = tables.replies(result.estimates, 0.05)
+    assert table is not None
+    assert table.title == "What became of replies"
+
+
+def test_a_judge_that_keeps_no_form_is_told(tmp_path: Path, server: FaultServer) -> None:
+    server.fail("text", model="judge", content="A fine answer indeed.")
+    result = _run(tmp_path, _config(server.url))
+    counts = _by_stage(result)
+    for name in ("gpt", "llama"):
+        assert counts[name, "score"].invalid == 36
+        assert counts[name, "pairwise"].invalid == 72
+
+
+def test_nothing_is_said_where_nothing_was_lost() -> None:
+    fine = pipeline.evaluation.document.EstimateSet({}, replies=(StageReplies("a", "answer", ok=5),))
+    assert tables.replies(fine) is None
