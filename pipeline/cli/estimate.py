@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 @click.option(
     "--shrink", is_flag=True, default=None, help="Also show tiny groups of a categorical profile shrunk to their mean."
 )
+@click.option("--as-if-once", is_flag=True, default=None, help="Decide as if these labels were the first look.")
+@click.option("--forget-plan", is_flag=True, help="Show numbers although a blind label plan hides them.")
 @click.option("--rehearse", type=int, metavar="B", help="Hide known labels at random B times: error and coverage.")
 @click.option("--seed", type=int, help="Root of all randomness (default 0).")
 @all_option
@@ -78,6 +80,7 @@ def command(tables: tuple[Path, ...], **given: Any) -> None:
 
 def _means(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
     from pipeline.evaluation.interface import described, estimate_table
+    from pipeline.evaluation.plans.doors import ledger_at_door
     from pipeline.tables.shapes.read import read_shaped_table
     from pipeline.tables.shapes.shape import table_shape
 
@@ -87,13 +90,18 @@ def _means(tables: tuple[Path, ...], given: dict[str, Any]) -> None:
     shape = table_shape(cast("ShapeOptions", given))
     if "gold" in shape.wide:
         given["gold"] = given["gold"] or "gold"
+    for part in tables[1:]:
+        ledger_at_door(part, forget=given["forget_plan"])
     if given["gold"] or given["answer"] or given["gold_answer"] or len(tables) > 1 or described(table) is None:
         roles, distribution = column_roles(given)
         table, roles = read_shaped_table(tables, roles, shape)
-    names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed")
+    names = ("target", "level", "margin", "baseline", "smooth", "shrink", "seed", "as_if_once")
     options = {name: given[name] for name in names}
     options |= {"methods": split_names(given["methods"]) or None, "distribution": distribution or None}
-    made = estimate_table(table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"])
+    made = estimate_table(
+        table, roles, options, rehearsals=given["rehearse"], pool_models=given["pool_models"],
+        forget_plan=given["forget_plan"],
+    )  # fmt: skip
     plain = len(tables) == 1 and shape == table_shape({}) and roles is not None and not roles.answer
     _show(tables, made, given, roles if plain else None)
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from pipeline.evaluation.gate_verdict import GateReport
     from pipeline.evaluation.gate_versions import GateColumns, Version
 
+MARGIN = 0.01
+"""How much worse a candidate may be where nobody says it."""
+
 
 @click.command()
 @click.argument("sources", metavar="BASE CANDIDATE", nargs=-1, required=True, shell_complete=offer_runs)
-@click.option("--margin", type=float, default=0.01, show_default=True, help="How much worse it may be.")
+@click.option("--margin", type=float, help="How much worse it may be (default: 0.01, or as the plan promised).")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME[:MARGIN]", help="What is compared. Repeatable.")
 @click.option("--profile", "profiles", multiple=True, metavar="COL", help="Slices: they may block. Repeatable.")
 @click.option(
@@ -42,17 +45,23 @@ if TYPE_CHECKING:
 @click.option("--aa", is_flag=True, help="All sources are runs of one version: how much does a run move by itself?")
 @click.option("--rerun", "reruns", multiple=True, metavar="BASE2", help="A further run of the base. Repeatable.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the verdict as a page here.")
+@click.option(
+    "--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="A label plan of --gap CANDIDATE,BASE: its last look decides, with its margin.",
+)  # fmt: skip
+@click.option("--as-if-once", is_flag=True, help="Decide as if these labels were the first look.")
 @click.option("--inconclusive", type=click.Choice(["fail", "pass"]), default="fail", help="pass: exit 0, not 11.")
 @runs_dir_option
 @json_option
 def command(sources: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """May CANDIDATE replace BASE? SHIP (exit 0), BLOCK (10) or INCONCLUSIVE (11); each a run, a table or a log."""
+    from pipeline.evaluation.gate_looks import GateLooks, looks_of_plan
     from pipeline.evaluation.gate_verdict import base_noise, judge_candidate
     from pipeline.evaluation.gate_versions import GateColumns, read_version
 
-    if not given["margin"] >= 0.0:
+    if given["margin"] is not None and not given["margin"] >= 0.0:
         raise InputError(f"--margin must be at least 0, got {given['margin']:g}")
-    margins = _margins(given)
+    margins = _margins({**given, "margin": MARGIN if given["margin"] is None else given["margin"]})
     columns = GateColumns(
         given["id_"], given["model_column"], given["cluster"], tuple(margins), split_names(given["signals"]),
         tuple(given["profiles"]),
@@ -65,10 +74,17 @@ def command(sources: tuple[str, ...], as_json: bool, **given: Any) -> int:
     if len(sources) != 2:
         raise InputError(f"gate compares BASE and CANDIDATE, got {len(sources)} sources (--aa takes several of one)")
     base, candidate = _both(sources, columns, runs_dir, first, second)
-    chosen = margins or {next(iter(base.scores)): given["margin"]}
+    margin = MARGIN if given["margin"] is None else given["margin"]
+    looks = GateLooks() if given["as_if_once"] else None
+    if given["plan_file"] is not None:
+        looks, margin = looks_of_plan(given["plan_file"], base.name, candidate.name, given["margin"])
+        if given["as_if_once"] or given["target"] == "pool":
+            raise InputError("--plan decides by the plan's look; leave --as-if-once and --target pool out")
+        margins = dict.fromkeys(margins, margin)
+    chosen = margins or {next(iter(base.scores)): margin}
     reruns = [read_version(_place(source, runs_dir), columns, first or None) for source in given["reruns"]]
     report = judge_candidate(
-        base, candidate, chosen, target=given["target"], slices=given["slices"], reruns=reruns
+        base, candidate, chosen, target=given["target"], slices=given["slices"], reruns=reruns, looks=looks
     )  # fmt: skip
     code = 0 if report.exit == 11 and report.verdict and given["inconclusive"] == "pass" else report.exit
     if given["out"] is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,6 +14,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.looks import LabelPlanDocument
+    from pipeline.evaluation.document import EstimateSet
     from pipeline.evaluation.plans.ledger import Ledger
     from pipeline.evaluation.plans.table_plans import TableLabels
 
@@ -125,6 +126,8 @@ def plan(source: str, as_json: bool, runs_dir: str, plan_file: Path | None, **gi
         opened = _source(source, runs_dir, draft)
         declared = declare(opened, wish, columns, f"auxeval {version('auxeval')}")
         write_ledger(path, declared.ledger)
+        if declared.ledger.hidden:
+            opened.hide()
     promise = declared.ledger.promised
     assert promise is not None
     ratings = len(opened.wanted) if columns.get("model") else 1
@@ -192,6 +195,8 @@ def status(source: str, close: bool, as_json: bool, runs_dir: str, plan_file: Pa
         with locked(path):
             ledger = replace(ledger, state="closed")
             write_ledger(path, ledger)
+            if Path(source).is_dir() or not Path(source).exists():  # what a blind plan took away is made again
+                _source(source, runs_dir, ledger).seen()
     _print(source, path, ledger, status_lines(ledger, path.name), "labels status", as_json)
 
 
@@ -209,8 +214,10 @@ def import_under_plan(source: str, file: Path, path: Path, ledger: Ledger, given
         handed = [item for sheet in ledger.sheets for item in sheet.items]
         target, fresh = opened.filled(file, handed, given["out"])
         after = take_in(ledger, fresh, look=not given["no_look"], peek=given["peek"])
-        kept = fresh.keep(target, hidden=after.hidden)  # only now: an import that is refused changes no file
+        kept = fresh.keep(target)  # only now: an import that is refused changes no file
         write_ledger(path, after)
+        if kept is None and not after.hidden and after.looks:
+            fresh.seen()
         if given["plan_file"] is None and kept is not None and kept != path:
             write_ledger(kept, after)
     if given["no_look"]:
@@ -221,6 +228,21 @@ def import_under_plan(source: str, file: Path, path: Path, ledger: Ledger, given
         if len(after.looks) == looks and after.looks:
             lines.append("  no new labels: that is the look before, no new one")
     _print(source, path, after, lines, "labels import", given["as_json"])
+
+
+def import_without_plan(source: str, file: Path, path: Path, ledger: Ledger, given: dict[str, Any]) -> EstimateSet:
+    """Take a sheet in that a forgotten plan handed out: its looks stay counted, and the numbers are shown."""
+    from pipeline.evaluation.plans.doors import count_look
+    from pipeline.evaluation.plans.ledger import write_ledger
+
+    opened = _source(source, given["runs_dir"], ledger)
+    target, fresh = opened.filled(file, [item for sheet in ledger.sheets for item in sheet.items], given["out"])
+    write_ledger(path, ledger.forgotten())
+    counted = count_look(path, len(ledger.labels), len(fresh.labels()))
+    kept = fresh.keep(target)
+    if kept is not None and kept != path:
+        write_ledger(kept, counted)
+    return cast("EstimateSet", fresh.seen())
 
 
 def _print(source: str, path: Path, ledger: Ledger, lines: list[str], command: str, as_json: bool) -> None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.completion import offer_runs
-from pipeline.cli.label_plans import import_under_plan, ledger_file, next_, plan, status
+from pipeline.cli.label_plans import import_under_plan, import_without_plan, ledger_file, next_, plan, status
 from pipeline.cli.output import (
     all_option,
     allow_code_option,
     console,
+    every_table,
     json_option,
     print_json,
     runs_dir_option,
@@ -23,6 +24,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import LabelsExportDocument
+    from pipeline.evaluation.document import EstimateSet
     from pipeline.runs.directory import RunDirectory
 
 __all__ = ["command"]
@@ -131,6 +133,7 @@ def _export_ratings(directory: RunDirectory, source: str, file: Path, as_json: b
 @click.option("--no-look", is_flag=True, help="Store the labels and print counts only.")
 @click.option("--rater-errors", metavar="measured|SENS,SPEC", help="Of yes or no: say the rates without them too.")
 @click.option("--forget-plan", is_flag=True, help="Go on without the plan; its looks stay counted.")
+@click.option("--anytime", is_flag=True, help="Decide by intervals that hold however often you look, from now on.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), help="The plan's file.")
 @allow_code_option
 @all_option
@@ -139,6 +142,7 @@ def _export_ratings(directory: RunDirectory, source: str, file: Path, as_json: b
 def import_(source: str, files: tuple[Path, ...], out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:
     """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again; under a plan: look."""
     from pipeline.evaluation.plans.ledger import read_ledger, write_ledger
+    from pipeline.evaluation.plans.table_plans import plan_of_sheet
     from pipeline.report.terminal import print_estimates
 
     file = files[0]
@@ -147,54 +151,65 @@ def import_(source: str, files: tuple[Path, ...], out: Path | None, as_json: boo
         raise InputError(f"{gone}: no such label sheet; auxeval labels export {source} {gone} writes one")
     path = ledger_file(source, runs_dir, given["plan_file"])
     ledger = read_ledger(path)
-    if ledger is not None and ledger.promised is not None:
-        if not given["forget_plan"]:
-            _one_sheet(files)
-            options = {**given, "out": out, "as_json": as_json, "runs_dir": runs_dir}
-            import_under_plan(source, file, path, ledger, options)
-            return
-        write_ledger(path, ledger.forgotten())
-    if Path(source).is_file():
-        from pipeline.evaluation.evaluate import evaluate
-        from pipeline.evaluation.label_tables import import_table_labels
-
+    options = {**given, "out": out, "as_json": as_json, "runs_dir": runs_dir}
+    planned = ledger is not None and ledger.promised is not None
+    if ledger is not None and planned and not given["forget_plan"]:
         _one_sheet(files)
-        labeled = import_table_labels(Path(source), file, out)
-        estimates, notes = evaluate(labeled.inputs), labeled.filled.notes
+        import_under_plan(source, file, path, ledger, options)
+        return
+    notes: tuple[str, ...] = ()
+    then = ""
+    if ledger is not None and planned and plan_of_sheet(file) is not None:
+        _one_sheet(files)
+        estimates = import_without_plan(source, file, path, ledger, options)
     else:
+        if ledger is not None and planned:
+            write_ledger(path, ledger.forgotten())
+        estimates, notes, then = _ordinary(source, files, path, options)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    if as_json:
+        print_json(estimates.to_dict())
+    else:
+        print_estimates(console(), estimates, title=Path(source).name, every=every_table())
+    if then:
+        click.echo(then, err=True)
+
+
+def _ordinary(
+    source: str, files: tuple[Path, ...], path: Path, given: dict[str, Any]
+) -> tuple[EstimateSet, tuple[str, ...], str]:
+    """Labels of a sheet without a plan: counted as a look, estimated; with notes and what to do next."""
+    from pipeline.evaluation.plans.doors import at_door, count_look
+    from pipeline.evaluation.plans.ledger import ledger_of_table
+
+    out, file = given["out"], files[0]
+    if not Path(source).is_file():
         from pipeline.collection.stages import is_rated
         from pipeline.runs.labels import import_run_labels
         from pipeline.runs.ratings import import_ratings
 
         if out is not None:
             raise InputError("--out is for tables; a run keeps its labels itself")
-        directory = _run(source, {"runs_dir": runs_dir})
+        directory = _run(source, given)
         if is_rated(directory.config()):
             taken = import_ratings(directory, files, errors=given["rater_errors"])
-            estimates, notes = taken.estimates, taken.notes
-        else:
-            _one_sheet(files)
-            if given["rater_errors"]:
-                raise InputError("--rater-errors is for runs whose responses people rate (grading: rating)")
-            estimates, notes = import_run_labels(directory, file)
-    if Path(source).is_file():
-        from pipeline.evaluation.plans.session import counted_look
-        from pipeline.evaluation.plans.words import looks_without_plan
+            return taken.estimates, taken.notes, ""
+        _one_sheet(files)
+        if given["rater_errors"]:
+            raise InputError("--rater-errors is for runs whose responses people rate (grading: rating)")
+        return *import_run_labels(directory, file, anytime=given["anytime"]), ""
+    _one_sheet(files)
+    from pipeline.evaluation.evaluate import evaluate
+    from pipeline.evaluation.label_tables import import_table_labels
+    from pipeline.evaluation.options import Options
 
-        pools = labeled.inputs.targets
-        counted = counted_look(read_ledger(path), max(target.n for target in pools))
-        write_ledger(path, counted)
-        sizes = [look.n for look in counted.looks]
-        sentence = looks_without_plan(sizes, max(target.size for target in pools), "population")
-        notes = (*notes, *([sentence] if sentence else []))
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
-    if as_json:
-        print_json(estimates.to_dict())
-    else:
-        print_estimates(console(), estimates, title=Path(source).name)
-    if out is not None:
-        click.echo(f"wrote {out}; to estimate it again: {estimate_command(out, labeled.roles)}", err=True)
+    labeled = import_table_labels(Path(source), file, out)
+    to = ledger_of_table(out) if out is not None and given["plan_file"] is None else None
+    counted = count_look(path, labeled.before, max(target.n for target in labeled.inputs.targets), to)
+    estimates = evaluate(*at_door(counted, labeled.inputs, Options(anytime=given["anytime"])))
+    then = "" if out is None else f"wrote {out}; to estimate it again: {estimate_command(out, labeled.roles)}"
+    return estimates, labeled.filled.notes, then
 
 
 command.add_command(plan)

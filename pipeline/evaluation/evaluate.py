@@ -18,6 +18,7 @@ from pipeline.evaluation.gaps import Pair
 from pipeline.evaluation.gaps import pairs as all_pairs
 from pipeline.evaluation.headline import headline
 from pipeline.evaluation.label_checks import look_over
+from pipeline.evaluation.looks_counted import counted_looks
 from pipeline.evaluation.methods import Method, check_names, chosen, leading
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
@@ -60,10 +61,13 @@ def evaluate(pool: Pool, options: Options | None = None, *, pairs: Sequence[Pair
     if not any(estimates.values()) and not gaps and missing:
         first = missing[0]
         raise InputError(f"nothing can be estimated; {first.method} of {first.target}: {first.reason}")
+    counted, sentence = counted_looks(pool, options)
+    if sentence:
+        notices.append(Notice("looks", sentence))
     warned = tuple(Warned(notice.code, notice.message) for notice in merged_notices(notices))
     return EstimateSet(
         estimates, tuple(gaps), (), warned, _merged(missing), decisions, headline(recommended, decisions),
-        judge_validity(pool, _judge_scores(pool)),
+        judge_validity(pool, _judge_scores(pool)), extra=counted,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from pipeline.evaluation.gate import (
     these_items_gap,
     verdict_of,
 )
+from pipeline.evaluation.gate_looks import GateLooks
 from pipeline.evaluation.gate_versions import Version
 from pipeline.evaluation.options import RULE
 
@@ -166,6 +167,7 @@ def judge_candidate(
     target: Target = "population",
     slices: Literal["advise", "require"] = "advise",
     reruns: Sequence[Version] = (),
+    looks: GateLooks | None = None,
     alpha: float = 0.05,
 ) -> GateReport:
     """SHIP, BLOCK or INCONCLUSIVE for a candidate.
@@ -176,10 +178,12 @@ def judge_candidate(
         target: ``population``, items like these; ``pool``, these very items: an interval and no verdict.
         slices: whether slices must ship too, or may only block.
         reruns: further runs of the base; where something moves whole runs, that noise is added.
+        looks: at these labels: of a plan, or none (``GateLooks()``); None goes by those that were counted.
         alpha: two-sided error.
 
     Raises:
-        InputError: no shared items, a metric that one side lacks, one epoch for ``pool``.
+        InputError: a plan without a look at these labels, no shared items, a metric that one side lacks, one epoch
+            for ``pool``.
     """
     first, second = joined(base, candidate)
     for name in margins:
@@ -209,8 +213,13 @@ def judge_candidate(
         if level != ""
     ]
     judged = [gap for *_, gap, _ in parts if gap is not None and gap.n >= SMALLEST_SLICE]
-    joint = joint_upper_critical([gap.influence for gap in [*(gap for gap, _ in whole), *judged]], alpha)
-    single = -float(ndtri(alpha / 2.0))
+    influence = [gap.influence for gap in [*(gap for gap, _ in whole), *judged]]
+    looks = GateLooks(max(base.looks, candidate.looks, key=len)) if looks is None else looks
+    before = looks.critical(max(gap.n for gap, _ in whole), influence, alpha)
+    single, joint = before or (-float(ndtri(alpha / 2.0)), joint_upper_critical(influence, alpha))
+    if before is not None:
+        held = "the plan" if looks.plan is not None else "looks at any number of labels"
+        notes.append(f"these labels were looked at before: intervals hold over {held}")
     own = [_row(gap, margin, None, None, single, joint) for gap, margin in whole]
     sliced = [
         _row(gap, margin, column, level, single, joint)

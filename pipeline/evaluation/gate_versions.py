@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError, InputError
 from pipeline.estimators.floats import FloatArray
+from pipeline.evaluation.plans.doors import ledger_at_door
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.imports.imported import ImportedTable
 from pipeline.tables.imports.suggested_roles import suggested_roles
@@ -57,6 +58,7 @@ class Version:
         slices: column → (M,) labels.
         clusters: (M,) labels, or None.
         questions: (M,) text of the items, or None where the source does not tell.
+        looks: labels at the looks at this source that were counted.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Version:
     slices: dict[str, NDArray[np.str_]] | None = None
     clusters: NDArray[np.str_] | None = None
     questions: NDArray[np.str_] | None = None
+    looks: tuple[int, ...] = ()
 
     def of(self, rows: NDArray[np.intp]) -> Version:
         """The same for some items, in their order."""
@@ -101,11 +104,13 @@ def read_version(source: str | Path, columns: GateColumns, model: str | None = N
         model: which model, where the source holds several.
 
     Raises:
-        InputError: nothing readable there, several models and none chosen, a column that is not there.
+        InputError: a blind label plan hides its numbers, nothing readable there,
+            several models and none chosen, a column that is not there.
     """
     path = Path(source)
     if not path.exists():
         raise InputError(f"{path}: no such run, table or log")
+    ledger = ledger_at_door(path)
     rows = _run_rows(path, columns) if (path / "tables").is_dir() else _table_rows(path, columns)
     frame = rows.frame
     if rows.models:
@@ -119,7 +124,8 @@ def read_version(source: str | Path, columns: GateColumns, model: str | None = N
         frame = frame.filter(pl.col("model") == chosen)
     else:
         chosen = model or path.stem
-    return _version(chosen, replace(rows, frame=frame))
+    looks = () if ledger is None else tuple(look.n for look in ledger.looks)
+    return replace(_version(chosen, replace(rows, frame=frame)), looks=looks)
 
 
 def _version(name: str, rows: _Rows) -> Version:

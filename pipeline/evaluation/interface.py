@@ -15,6 +15,7 @@ from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.guard_rails import guarded
 from pipeline.evaluation.options import Options
+from pipeline.evaluation.plans.doors import at_door, ledger_at_door
 from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.rehearsal import rehearse
 from pipeline.evaluation.table_pool import table_pool
@@ -61,6 +62,8 @@ def estimate(
     pairwise: bool = False,
     model_a: str = "model_a",
     model_b: str = "model_b",
+    as_if_once: bool = False,
+    forget_plan: bool = False,
     **shape: Unpack[ShapeOptions],
 ) -> EstimateSet:
     """Estimates of a table's targets, gaps and decisions: ``auxeval estimate`` in Python.
@@ -83,6 +86,8 @@ def estimate(
         grading: how two answers are compared: exact, numeric, choice, math.
         gold_answer: column of right answers, which outcomes are graded by in the place of ``gold``.
         pairwise, model_a, model_b: the rows are votes on pairs of models, and the columns of the two sides.
+        as_if_once, forget_plan: as the options of ``auxeval estimate``: decide by intervals of one look although there
+            were more; show numbers although a blind plan hides them.
         shape: how a file is laid out (``wide``, ``rater``, ``map``, ``records``, …), as those options.
 
     Returns:
@@ -92,7 +97,8 @@ def estimate(
         InputError: the table, a column or a value cannot be used; one line.
     """
     shares = dict(weights) if isinstance(weights, Mapping) else {}
-    given = {
+    given: dict[str, Any] = {
+        "as_if_once": as_if_once or None,
         "methods": None if methods is None else _names(methods), "target": target, "level": level, "margin": margin,
         "smooth": smooth, "shrink": shrink, "baseline": baseline, "seed": seed, "distribution": shares or None,
     }  # fmt: skip
@@ -106,6 +112,8 @@ def estimate(
         voted, _ = _shaped(table, ColumnRoles(gold, (*columns.signals, model_a, model_b), id, cluster=cluster), layout)
         voted = voted if isinstance(voted, UserTable) else table_of(voted, columns.columns())
         return estimate_votes(voted, columns, level=level or 0.95, seed=seed or 0)
+    for part in table if isinstance(table, list | tuple) else ():
+        ledger_at_door(Path(part), forget=forget_plan)
     gold = GRADED if gold is None and gold_answer is not None else gold
     if gold is not None:
         roles = ColumnRoles(
@@ -114,7 +122,7 @@ def estimate(
             answer=answer, gold_answer=gold_answer, grading=grading, rated=_names(rated),
         )  # fmt: skip
         table, roles = _shaped(table, roles, layout)
-    return estimate_table(table, roles, given, rehearsals=rehearse, pool_models=pool_models)
+    return estimate_table(table, roles, given, rehearsals=rehearse, pool_models=pool_models, forget_plan=forget_plan)
 
 
 def _shaped(table: Any, roles: ColumnRoles, shape: TableShape) -> tuple[Any, ColumnRoles]:
@@ -145,6 +153,7 @@ def estimate_table(
     *,
     rehearsals: int | None = None,
     pool_models: bool = False,
+    forget_plan: bool = False,
 ) -> EstimateSet:
     """The evaluation of a table under the options that were given.
 
@@ -154,10 +163,12 @@ def estimate_table(
         given: fields of ``Options``; None means not given, so that the table's own or the default holds.
         rehearsals: how often known labels are hidden; None: never.
         pool_models: whether rows that look like those of several models are taken for repeats all the same.
+        forget_plan: show numbers although a blind plan beside the table hides them.
 
     Raises:
-        InputError: no roles, bad options, a table that cannot be used.
+        InputError: a blind plan hides the numbers, no roles, bad options, a table that cannot be used.
     """
+    ledger = ledger_at_door(place, forget=forget_plan) if (place := _place(table)) is not None else None
     stored = described(table)
     if roles is None:
         if stored is None:
@@ -172,12 +183,19 @@ def estimate_table(
         raise InputError(f"--level must lie between 0 and 1, got {options.level:g}")
     if options.margin is not None and not options.margin > 0.0:
         raise InputError(f"--margin must be positive, got {options.margin:g}")
-    pool = _pool(table, roles, pool_models)
+    pool, options = at_door(ledger, _pool(table, roles, pool_models), options)
     estimates = evaluate(pool, options)
     if rehearsals is None:
         return estimates
     rows = rehearse(pool, rehearsals, level=options.level, seed=options.seed)
     return replace(estimates, extra={**estimates.extra, "rehearsal": [row.to_dict() for row in rows]})
+
+
+def _place(table: Any) -> Path | None:
+    """Where a table lies, read already or not; None for a frame."""
+    if isinstance(table, UserTable):
+        return table.source.path
+    return Path(table) if isinstance(table, str | Path) else None
 
 
 def _pool(table: Any, roles: ColumnRoles, pool_models: bool) -> Pool:

@@ -19,7 +19,6 @@ from pipeline.evaluation.pool import Pool
 from pipeline.evaluation.table_pool import table_pool
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.column_roles import INCLUSION, STAGE, STRATUM, ColumnRoles
-from pipeline.tables.imports.imported import write_table
 from pipeline.tables.labels import (
     FilledLabels,
     LabelDesign,
@@ -28,6 +27,7 @@ from pipeline.tables.labels import (
     read_label_sheet,
     write_label_sheet,
 )
+from pipeline.tables.relabel import relabeled
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
 
@@ -41,12 +41,14 @@ class LabeledTable:
         frame: the columns in use, gold filled in, with the inclusion probabilities.
         roles: of its columns.
         filled: what the sheet held.
+        before: items of a target, the most of any, that had a label before.
     """
 
     inputs: Pool
     frame: pl.DataFrame
     roles: ColumnRoles
     filled: FilledLabels
+    before: int = 0
 
 
 def export_table_labels(
@@ -233,7 +235,8 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
     Args:
         path: the table that the sheet was drawn from, unchanged.
         sheet: the filled sheet, its design beside it.
-        out: where to write the columns in use with the labels; None means nowhere.
+        out: where to write the table with the labels, all other columns and the order of rows as they were; None
+            means nowhere.
 
     Raises:
         InputError: the sheet, its design or the table do not fit together; one line with ids or rows.
@@ -266,5 +269,15 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         roles = replace(plain, inclusion=INCLUSION)
     inputs = table_pool(UserTable(table.source, frame, table.rows, table.notes), estimated)
     if out is not None:
-        write_table(frame, out)
-    return LabeledTable(inputs, frame, roles, filled)
+        changed = [roles.gold, *([roles.labeled] if roles.labeled else [])]
+        changed += [name for name in (INCLUSION, STAGE, STRATUM) if name in frame.columns]
+        cells = {name: frame[name].to_list() for name in changed}
+        relabeled(path, out, cells, table.rows.to_list())  # every other column, and the order of rows, stay
+    return LabeledTable(inputs, frame, roles, filled, _labeled_before(table, roles, old))
+
+
+def _labeled_before(table: UserTable, roles: ColumnRoles, old: Sequence[str | None]) -> int:
+    items = label_column(table, roles.id).tolist() if roles.id else table.rows.to_list()
+    models = label_column(table, roles.model).tolist() if roles.model else [""] * len(items)
+    pairs = {pair for pair, cell in zip(zip(models, items, strict=True), old, strict=True) if cell is not None}
+    return max(Counter(model for model, _ in pairs).values(), default=0)

@@ -52,12 +52,15 @@ def repeated(pool: Pool, target: TargetPool, options: Options) -> Estimate:
     return repeated_decoding_mean(filled, interval="wilson" if shares else "t", level=options.level)
 
 
-def lace(pool: Pool, target: TargetPool, options: Options) -> Estimate:
-    """The adaptive LACE mean, curves among its candidates; of 0/1 outcomes with a learner, folds fixed by the data."""
+def lace(pool: Pool, target: TargetPool, options: Options, *, ranged: bool = True) -> Estimate:
+    """The adaptive LACE mean, curves among its candidates; of 0/1 outcomes with a learner, folds fixed by the data.
+
+    ``ranged``: with the range of what the signals are worth, which costs most of the time; a look needs none.
+    """
     estimate = lace_mean(
         target.y, target.filled()[0], labeled=target.labeled, adapt=RULE,
         learner="logistic" if target.binary else None, clusters=target.clusters, level=options.level,
-        target=options.target, worth_range=len(pool.targets) <= RANGED_TARGETS, **target.design,
+        target=options.target, worth_range=ranged and len(pool.targets) <= RANGED_TARGETS, **target.design,
     )  # fmt: skip
     return replace(estimate, method="lace")
 

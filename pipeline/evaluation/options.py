@@ -39,6 +39,9 @@ class Options:
         shrink: adds categorical profiles shrunk towards their common mean, beside the unshrunk ones.
         margin: two targets that differ by less are equivalent; None decides no equivalence.
         baseline: the target that gaps are taken to, where all pairs are too many.
+        looks: numbers of labels that were looked at without a plan or under one, now last; empty: nothing was counted.
+        as_if_once: decide by intervals of one look although there were more.
+        anytime: decide by intervals that hold however often one looks, although this may be the first look.
     """
 
     methods: tuple[str, ...] = DEFAULT_GROUPS
@@ -51,6 +54,14 @@ class Options:
     shrink: bool = False
     margin: float | None = None
     baseline: str | None = None
+    looks: tuple[int, ...] = ()
+    as_if_once: bool = False
+    anytime: bool = False
+
+    @property
+    def sequential(self) -> bool:
+        """Whether decisions must hold over all looks together."""
+        return self.anytime or (len(self.looks) > 1 and not self.as_if_once)
 
     def to_dict(self) -> dict[str, Any]:
         """As a table of ours carries them."""
@@ -59,7 +70,7 @@ class Options:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
         """What ``to_dict`` wrote."""
-        return cls(**{**data, "methods": tuple(data["methods"])})
+        return cls(**{**data, "methods": tuple(data["methods"]), "looks": tuple(data.get("looks", ()))})
 
 
 def generator(seed: int, *purpose: object) -> np.random.Generator:

@@ -75,7 +75,8 @@ def error_of(value: float, percent: bool) -> Number:
 
 
 def _level(estimates: EstimateSet) -> str:
-    return f"{100 * next((e.level for e in singles(estimates)), 0.95):g} % interval"
+    looks = " (one look)" if "looks" in estimates.extra else ""  # several intervals are right together less often
+    return f"{100 * next((e.level for e in singles(estimates)), 0.95):g} % interval{looks}"
 
 
 def means(estimates: EstimateSet, title: str = "Methods compared") -> Table:

@@ -16,6 +16,7 @@ from pipeline.evaluation.document import EstimateSet, PairDecision
 from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.gaps import Pair, joined, without_signals
 from pipeline.evaluation.options import Options
+from pipeline.evaluation.plans.doors import ledger_at_door, looks_until
 from pipeline.evaluation.pool import Pool
 from pipeline.runs.directory import RunDirectory, find_run
 from pipeline.runs.exported import run_pool
@@ -81,11 +82,13 @@ def compare_runs(
         options: level, margin, target; by default about items like these at 95 %.
 
     Raises:
-        InputError: a run is missing or unfinished, nothing is shared, the questions differ, or too few labels.
+        InputError: a blind label plan hides the numbers of one,
+            a run is missing or unfinished, nothing is shared, the questions differ, or too few labels.
     """
     one, two = find_run(first, Path(runs_dir)), find_run(second, Path(runs_dir))
     options = options or Options(methods=("naive", "lace", "gaps"))
     left, right = RunTables(one.tables), RunTables(two.tables)
+    ledgers = [ledger_at_door(run.path) for run in (one, two)]
     shared = _shared_items(left.items, right.items, one, two)
     pools = _pool(left, one, shared), _pool(right, two, shared)
     pairs, targets = [], []
@@ -98,6 +101,8 @@ def compare_runs(
         pairs.append((a, b, pair))
         targets += [pair.first, pair.second]
     pool = Pool(tuple(targets), tuple(notice for pool in pools for notice in pool.notices))
+    n = max(int(pair.both.sum()) for _, _, pair in pairs)
+    options = replace(options, looks=max((looks_until(ledger, n) for ledger in ledgers), key=len))
     estimates = evaluate(pool, options, pairs=[pair for _, _, pair in pairs])
     return Compared(tuple(_compared(a, b, pair, estimates) for a, b, pair in pairs), estimates)
 

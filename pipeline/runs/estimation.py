@@ -8,19 +8,32 @@ from pipeline.config import RunConfig
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet, LeftOut, Warned
 from pipeline.evaluation.evaluate import evaluate
+from pipeline.evaluation.options import Options
+from pipeline.evaluation.plans.doors import at_door
+from pipeline.evaluation.plans.ledger import Ledger
+from pipeline.evaluation.pool import Pool
 from pipeline.runs.exported import Exported, by_criterion, exported
 from pipeline.runs.frames import RunTables
 
 _LEAST_RATED = 2
 
 
-def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = None) -> EstimateSet:
+def estimate_run(
+    config: RunConfig,
+    tables: RunTables,
+    table: Exported | None = None,
+    *,
+    ledger: Ledger | None = None,
+    anytime: bool = False,
+) -> EstimateSet:
     """Every estimate that the configuration asks for.
 
     Args:
         config: of the run.
         tables: its tables.
         table: what it exports, where that was made before.
+        ledger: of its label plan or looks, where there is one.
+        anytime: decide by intervals that hold however often one looks, also at the first look.
 
     Raises:
         InputError: no labeled item, or nothing can be estimated from these tables.
@@ -31,12 +44,13 @@ def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = 
         estimates = replace(estimates, warnings=(Warned("no_ratings", unrated),))
     elif table.options.methods:
         _check_labels(config, table)
-        pool = table.pool()
-        estimates = evaluate(pool, table.options)
+        estimates = evaluate(*_at_door(ledger, table, anytime))
         none = [name for name in config.roles.targets if name not in estimates]
         missing = tuple(LeftOut(name, method, "no label") for name in none for method in table.options.methods)
         further = by_criterion(config, tables, table)
-        criteria = {name: evaluate(part.pool(), part.options) for name, part in further.items() if _rated_enough(part)}
+        criteria = {
+            name: evaluate(*_at_door(ledger, part, anytime)) for name, part in further.items() if _rated_enough(part)
+        }
         estimates = replace(estimates, left_out=(*estimates.left_out, *missing), criteria=criteria)
     if "best_of_n" not in config.estimate:
         return estimates
@@ -45,6 +59,10 @@ def estimate_run(config: RunConfig, tables: RunTables, table: Exported | None = 
     values, curves, noticed = best_of_n_estimates(config, tables)
     warnings = (*estimates.warnings, *noticed)
     return replace(estimates, best_of_n=values, warnings=warnings, extra={**estimates.extra, **curves})
+
+
+def _at_door(ledger: Ledger | None, table: Exported, anytime: bool) -> tuple[Pool, Options]:
+    return at_door(ledger, table.pool(), replace(table.options, anytime=anytime))
 
 
 def _rated_enough(part: Exported) -> bool:

@@ -9,6 +9,7 @@ from pipeline.collection.stages import is_rated, stage_plan
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.planning import families_worth, free_worth
+from pipeline.evaluation.plans.doors import ledger_at_door
 from pipeline.runs.audit import apply_stored_audit, grading_error
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.estimation import estimate_run
@@ -25,15 +26,16 @@ from pipeline.tables.signals import assemble_signals
 from pipeline.tables.store import write_frame
 
 
-def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest) -> EstimateSet:
+def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest, *, anytime: bool = False) -> EstimateSet:
     """Assemble the signals, estimate, write estimates.json and the report; the manifest says done.
 
     Raises:
-        InputError: nothing can be estimated from these tables.
+        InputError: a blind label plan hides the numbers; nothing can be estimated from these tables.
     """
     table = assemble_run(directory, config, manifest)
+    ledger = ledger_at_door(directory.path)
     tables = RunTables(directory.tables)
-    estimates = estimate_run(config, tables, table)
+    estimates = estimate_run(config, tables, table, ledger=ledger, anytime=anytime)
     unread = unread_answers(config, tables)
     left_out = rows_left_out(manifest.values["benchmark"].get("left_out"))
     served = served_models(config, manifest.values.get("served") or {})
@@ -121,11 +123,15 @@ def make_report(directory: RunDirectory, *, state: State | None = None) -> None:
     Args:
         directory: the run.
         state: what the report says of the run, where its manifest does not say it yet.
+
+    Raises:
+        InputError: a blind label plan hides the numbers.
     """
     from pipeline.report.page import write_report
     from pipeline.runs.prompt_texts import asked_prompts
     from pipeline.runs.setup import run_prompts
 
+    ledger_at_door(directory.path)
     config = directory.config()
     directory.manifest()  # says what makes it again, if it is lost
     write_report(directory.path, asked_prompts(run_prompts(config, directory), config), state=state)

@@ -11,6 +11,7 @@ import polars as pl
 
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
+from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.plans.table_plans import plan_of_sheet
 from pipeline.evaluation.pool import Pool
 from pipeline.runs.directory import RunDirectory
@@ -88,10 +89,23 @@ class RunLabels:
         taken_labels(self.directory, self.config, sheet, items)
         return self.directory.path, RunLabels(self.directory, self.models)
 
-    def keep(self, _place: Path, *, hidden: bool) -> None:
-        """Write estimates and report, unless a blind plan hides them."""
+    def keep(self, _place: Path) -> None:
+        """The labels are kept already; estimates follow when the ledger lets them be seen."""
+
+    def seen(self) -> EstimateSet:
+        """Write estimates and report, of which the ledger says that they may be seen.
+
+        Raises:
+            InputError: a blind plan hides them.
+        """
         from pipeline.runs.finish import finish_run
         from pipeline.runs.manifest import Manifest
 
-        if not hidden:
-            finish_run(self.directory, self.config, Manifest(self.directory))
+        return finish_run(self.directory, self.config, Manifest(self.directory))
+
+    def hide(self) -> None:
+        """Take estimates and report away, which a blind plan hides: they are made again when it ends."""
+        for file in (self.directory.estimates_file, self.directory.report_file):
+            file.unlink(missing_ok=True)
+        for figure in (self.directory.path / "figures").glob("*.*"):
+            figure.unlink()

@@ -18,6 +18,7 @@ from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet
 from pipeline.evaluation.label_draw import draw_labels, pilot_of, realised_draw
+from pipeline.evaluation.plans.doors import RUN_LEDGER, count_look
 from pipeline.foreign_json import read_json
 from pipeline.runs.directory import RunDirectory, write_atomically
 from pipeline.runs.exported import run_pool
@@ -186,7 +187,9 @@ def _is_choice(directory: RunDirectory) -> bool:
     return bool(directory.manifest().get("benchmark", {}).get("grading") == "choice")
 
 
-def import_run_labels(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet, tuple[str, ...]]:
+def import_run_labels(
+    directory: RunDirectory, sheet: Path, *, anytime: bool = False
+) -> tuple[EstimateSet, tuple[str, ...]]:
     """Check a filled sheet, keep its labels with the run, grade again and estimate again. Nothing is asked.
 
     Returns:
@@ -224,7 +227,9 @@ def import_run_labels(directory: RunDirectory, sheet: Path) -> tuple[EstimateSet
     write_atomically(
         directory.path / LABELS_FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
     )
-    return finish_run(directory, config, manifest), filled.notes
+    had = set(items.filter(pl.col("labeled") & pl.col("gold").is_not_null())["item_id"].to_list())
+    count_look(directory.path / RUN_LEDGER, len(had), len(had | set(filled.gold)))
+    return finish_run(directory, config, manifest, anytime=anytime), filled.notes
 
 
 def _allowed(directory: RunDirectory, items: pl.DataFrame) -> list[str] | None:

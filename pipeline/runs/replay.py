@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import InputError
+from pipeline.evaluation.plans.doors import ledger_at_door
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.types import Failed
 from pipeline.runs.audit import AUDIT_FILE, stored_audit
@@ -40,6 +41,7 @@ async def replay_async(
     if path.is_file():
         return await _replay_cassette(path, Path(out) if out else None, Path(runs_dir), command)
     original = find_run(source, Path(runs_dir))
+    ledger_at_door(original.path)
     target = RunDirectory(Path(out) if out else original.path.with_name(f"{original.path.name}-replay"))
     if target.path.resolve() == original.path.resolve():
         raise InputError("--out names the run itself; choose another directory")
@@ -91,7 +93,8 @@ def _identical(original: RunDirectory, replayed: RunDirectory) -> bool:
     """Whether tables and estimates are the same bytes."""
     files = [*sorted(original.tables.glob("*.parquet")), original.estimates_file]
     return all(
-        (replayed.path / file.relative_to(original.path)).exists()
+        file.exists()
+        and (replayed.path / file.relative_to(original.path)).exists()
         and _digest(file) == _digest(replayed.path / file.relative_to(original.path))
         for file in files
     )

@@ -165,7 +165,7 @@ def read_label_sheet(sheet: Path, design: LabelDesign, *, allowed: Sequence[str]
     if design.gold == "score":
         number_column(table, "gold", "gold column")
         values = number_column(table, "gold", "gold column").values
-        texts = ["" if np.isnan(value) else repr(float(value)) for value in values]
+        texts = ["" if np.isnan(value) else score_text(float(value)) for value in values]
     else:
         texts = label_column(table, "gold").tolist()
         _check_allowed(sheet, texts, allowed, table.place)
@@ -181,6 +181,11 @@ def read_label_sheet(sheet: Path, design: LabelDesign, *, allowed: Sequence[str]
     if empty:
         notes.append(f"{len(gold)} of {len(design.drawn)} labels are filled in; {len(empty)} are still empty")
     return FilledLabels(gold, empty, tuple(notes))
+
+
+def score_text(value: float) -> str:
+    """A score as a table holds it: 1, not 1.0, so that a column of 0 and 1 stays one."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _has_gold(sheet: Path) -> bool:

@@ -171,6 +171,17 @@ class CriterionEntry(Shape):
     """Judges held against its ratings."""
 
 
+class LooksEntry(Shape):
+    """Several looks at growing labels."""
+
+    sizes: list[int]
+    """Labels of a target at each look, these last."""
+    level: float
+    """Chance that the plain 95 % intervals of all these looks are right together."""
+    decisions: Literal["anytime", "as_if_once"]
+    """By intervals that hold however often one looks, or by those of one look, as asked."""
+
+
 class EstimatesDocument(Shape):
     """Every estimate, with interval, method and diagnostics."""
 
@@ -200,6 +211,8 @@ class EstimatesDocument(Shape):
     """Where a run collected replies: what became of them, by target and stage."""
     audit: NotRequired[AuditEntry]
     """Where a person checked a random sample of the grading."""
+    looks: NotRequired[LooksEntry]
+    """Where labels came in several rounds."""
     worth: NotRequired[list[WorthEntry]]
     """Where a run estimated LACE."""
     simulated: NotRequired[dict[str, SimulatedTruth]]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from pipeline.errors import InputError
 from pipeline.evaluation.options import RULE, Options
 from pipeline.evaluation.plans.forecast import GUESS, Expectation, expectation, largest_n
-from pipeline.evaluation.plans.ledger import Goal, Ledger, Look, Promise, now
+from pipeline.evaluation.plans.ledger import Goal, Ledger, Promise, now
 from pipeline.evaluation.plans.looking import label_digests, looked
 from pipeline.evaluation.plans.order import (
     LEAST_PILOT,
@@ -221,15 +221,6 @@ def _checked(ledger: Ledger, source: PlanSource) -> Promise:
             f"{RULE!r}; go on with that version, or without the plan (--forget-plan)"
         )
     return promise
-
-
-def counted_look(ledger: Ledger | None, n: int) -> Ledger:
-    """The ledger of looks without a plan, with one at n labels; the same where n is no new number of labels."""
-    ledger = ledger or Ledger(declared=now())
-    if ledger.looks and ledger.looks[-1].n == n:
-        return ledger
-    look = Look(len(ledger.looks) + 1, n, now(), float(n))
-    return replace(ledger, looks=(*ledger.looks, look))
 
 
 def goal_of(

@@ -95,7 +95,8 @@ def _target(pool: Pool, name: str) -> TargetPool:
 
 
 def _mean(pool: Pool, target: TargetPool, options: Options) -> Statistic:
-    estimate = means.lace(pool, target, options) if target.signals.shape[1] else means.naive(pool, target, options)
+    signals = target.signals.shape[1] > 0
+    estimate = means.lace(pool, target, options, ranged=False) if signals else means.naive(pool, target, options)
     share = 1.0 - target.n / target.size if options.target == "pool" else 1.0
     return Statistic(
         target.name, estimate.value, estimate.se**2, estimate.df, estimate.naive_value, target.binary, float(target.n),

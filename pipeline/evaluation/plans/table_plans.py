@@ -14,8 +14,12 @@ import polars as pl
 from pipeline.csv_guard import guarded_row
 from pipeline.errors import DataError, InputError
 from pipeline.estimators.labels.strata import Pilot
+from pipeline.evaluation.document import EstimateSet
+from pipeline.evaluation.evaluate import evaluate
 from pipeline.evaluation.label_draw import pilot_of
 from pipeline.evaluation.label_tables import read_labels_table
+from pipeline.evaluation.options import Options
+from pipeline.evaluation.plans.doors import at_door, ledger_at_door
 from pipeline.evaluation.plans.ledger import Ledger, Promise, ledger_of_table
 from pipeline.evaluation.plans.order import sampling_of
 from pipeline.evaluation.pool import Pool, TargetPool
@@ -23,7 +27,7 @@ from pipeline.evaluation.table_pool import table_pool
 from pipeline.foreign_json import read_json
 from pipeline.tables.cells import label_column, number_column
 from pipeline.tables.column_roles import ColumnRoles
-from pipeline.tables.labels import design_path, write_plan_design
+from pipeline.tables.labels import design_path, score_text, write_plan_design
 from pipeline.tables.relabel import relabeled
 from pipeline.tables.user_table import UserTable, read_user_table
 
@@ -126,11 +130,18 @@ class TableLabels:
         with_labels.__dict__["table"] = replace(self.table, frame=frame)  # in place of reading it
         return out, with_labels
 
-    def keep(self, out: Path, *, hidden: bool) -> Path:
+    def keep(self, out: Path) -> Path:
         """Write the table with its labels, every other column and row as it was; where its ledger is kept."""
         cells = self.table.frame[self.roles.gold].to_list()
         relabeled(self.path, out, {self.roles.gold: cells}, self.table.rows.to_list())
         return ledger_of_table(out)
+
+    def seen(self) -> EstimateSet:
+        """The estimates, where no plan hides them."""
+        return evaluate(*at_door(ledger_at_door(self.path), self.pool(), Options()))
+
+    def hide(self) -> None:
+        """A table keeps no estimates."""
 
     def write_sheet(self, sheet: Path, items: Sequence[str], visible: Sequence[str], plan: str) -> int:
         """Write the sheet: one row per item and wanted model, in order; how many rows.
@@ -201,7 +212,7 @@ def read_plan_sheet(sheet: Path, source: TableLabels, items: Sequence[str]) -> d
             )
         if key in gold:
             raise DataError(f"{sheet}: {' '.join(filter(None, key))!r} stands twice, again in {table.place(row)}")
-        gold[key] = f"{value:g}" if value == round(value) else repr(value)
+        gold[key] = score_text(value)
     if not gold:
         raise DataError(f"{sheet}: no {roles.gold} is filled in yet")
     return gold

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pipeline.estimators.looks import after_stopping, level_of_looks
+from pipeline.estimators.looks import after_stopping
 from pipeline.evaluation.plans.forecast import Expectation, outlook, width_labels
 from pipeline.evaluation.plans.ledger import Goal, Ledger, Look, Promise, StatisticEntry
 from pipeline.evaluation.plans.verdicts import lower_bounds
@@ -237,15 +237,3 @@ def status_lines(ledger: Ledger, file: str) -> list[str]:
         lines.append(f"  look {look.look}: {look.n} labels, t {look.t:.2f}, c {critical}, {text}: {look.verdict.says}")
     waiting = sum(not sheet.imported for sheet in ledger.sheets)
     return lines + ([f"  {waiting} sheet is out"] if waiting else [])
-
-
-def looks_without_plan(sizes: Sequence[int], items: int, target: str) -> str:
-    """What several looks without a plan cost, and the remedy; "" for one look."""
-    if len(sizes) < 2:
-        return ""
-    level = level_of_looks(sizes, items, "pool" if target == "pool" else "population")
-    which = "both intervals are" if len(sizes) == 2 else f"all {len(sizes)} intervals are"
-    return (
-        f"{len(sizes)} looks ({', '.join(map(str, sizes))} labels): {which} right together in {100 * level:.0f} of 100 "
-        "studies. Next time: auxeval labels plan."
-    )
