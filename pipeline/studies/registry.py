@@ -149,6 +149,18 @@ _STUDIES: Mapping[str, tuple[str, str]] = {
         "pipeline.studies.coverage.matrix:study",
         "Bias and coverage of every handled cell at n = 30, 100, 400: means, gaps, levels, comparators, draws.",
     ),
+    "looks-paths": (
+        "pipeline.studies.looks.paths:paths_study",
+        "Means at ten looks on real TABLES: share of paths whose intervals all hold, plain and by each spending.",
+    ),
+    "looks-gaps": (
+        "pipeline.studies.looks.paths:gaps_study",
+        "The same for gaps of neighbouring models.",
+    ),
+    "gate-power": (
+        "pipeline.studies.looks.gate_power:study",
+        "How often the gate blocks a five-point drop, ships an equal candidate, errs on A/A; TABLES add real scores.",
+    ),
     "lace-repeated-pool": (
         "pipeline.studies.lace.repeated_pool:study",
         "Table 34: every method over 24 synthetic settings and three budgets, under both readings.",
