@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.enclosure import refuse_ways_out
 from pipeline.errors import InputError
-from pipeline.evaluation.plans.doors import ledger_at_door
+from pipeline.evaluation.plans.doors import RUN_LEDGER, ledger_at_door
 from pipeline.models.cache import ReplyCache, default_cache_dir
 from pipeline.models.types import Failed
 from pipeline.runs.audit import AUDIT_FILE, stored_audit
@@ -24,8 +24,8 @@ from pipeline.runs.manifest import Manifest
 from pipeline.runs.ratings import ERRORS_FILE, STORE_FILE, run_labels_store
 from pipeline.runs.setup import prepare, save_prompts
 
-PERSONS_FILES = (AUDIT_FILE, LABELS_FILE, STORE_FILE, ERRORS_FILE)
-"""What people said of a run: corrections, right answers, ratings."""
+PERSONS_FILES = (AUDIT_FILE, LABELS_FILE, STORE_FILE, ERRORS_FILE, RUN_LEDGER)
+"""What people said of a run: corrections, right answers, ratings; and how often they looked, which decides."""
 
 
 async def replay_async(
