@@ -13,7 +13,8 @@ def fill(sheet: Path, truth: Path) -> int:
     known = pl.read_parquet(truth) if truth.suffix == ".parquet" else pl.read_csv(truth, infer_schema=False)
     gold = dict(known.select(known.columns[0], "gold").iter_rows())
     rows = pl.read_csv(sheet, infer_schema=False)
-    filled = rows.with_columns(pl.col("id").replace_strict(gold, default=None).cast(pl.String).alias("gold"))
+    row = pl.format("{} [{}]", "id", "model") if "model" in rows.columns else pl.col("id")
+    filled = rows.with_columns(row.replace_strict(gold, default=None).cast(pl.String).alias("gold"))
     filled.write_csv(sheet, include_bom=True)
     return filled["gold"].count()
 

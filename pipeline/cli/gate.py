@@ -55,9 +55,9 @@ MARGIN = 0.01
 @json_option
 def command(sources: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """May CANDIDATE replace BASE? SHIP (exit 0), BLOCK (10) or INCONCLUSIVE (11); each a run, a table or a log."""
-    from pipeline.evaluation.gate_looks import GateLooks, looks_of_plan
     from pipeline.evaluation.gate_verdict import base_noise, judge_candidate
     from pipeline.evaluation.gate_versions import GateColumns, read_version
+    from pipeline.evaluation.plans.gate_looks import GateLooks, looks_of_plan
 
     if given["margin"] is not None and not given["margin"] >= 0.0:
         raise InputError(f"--margin must be at least 0, got {given['margin']:g}")

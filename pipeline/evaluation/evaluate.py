@@ -18,9 +18,9 @@ from pipeline.evaluation.gaps import Pair
 from pipeline.evaluation.gaps import pairs as all_pairs
 from pipeline.evaluation.headline import headline
 from pipeline.evaluation.label_checks import look_over
-from pipeline.evaluation.looks_counted import counted_looks
 from pipeline.evaluation.methods import Method, check_names, chosen, leading
 from pipeline.evaluation.options import Options
+from pipeline.evaluation.plans.looks_counted import counted_looks
 from pipeline.evaluation.pool import Pool, TargetPool
 from pipeline.evaluation.validity import judge_validity
 from pipeline.tables.signal_checks import ALL, Notice, merged_notices

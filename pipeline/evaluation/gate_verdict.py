@@ -27,9 +27,9 @@ from pipeline.evaluation.gate import (
     these_items_gap,
     verdict_of,
 )
-from pipeline.evaluation.gate_looks import GateLooks
 from pipeline.evaluation.gate_versions import Version
 from pipeline.evaluation.options import RULE
+from pipeline.evaluation.plans.gate_looks import GateLooks
 
 Target = Literal["population", "pool"]
 Verdict = Literal["SHIP", "BLOCK", "INCONCLUSIVE"]
@@ -218,7 +218,7 @@ def judge_candidate(
     before = looks.critical(max(gap.n for gap, _ in whole), influence, alpha)
     single, joint = before or (-float(ndtri(alpha / 2.0)), joint_upper_critical(influence, alpha))
     if before is not None:
-        held = "the plan" if looks.plan is not None else "looks at any number of labels"
+        held = "all looks of the plan" if looks.plan is not None else "looks at any number of labels"
         notes.append(f"these labels were looked at before: intervals hold over {held}")
     own = [_row(gap, margin, None, None, single, joint) for gap, margin in whole]
     sliced = [
