@@ -14,8 +14,6 @@ from pipeline.foreign_json import read_json
 
 ALL_RESPONSES = "responses"
 """The target of a file whose rows name no model."""
-DIRECT = "direct "
-"""Prefix of what a comparison with another model's response is called; no anchor can have such a name."""
 MAX_TEXT_CHARS = 1_000_000
 _WORDS = {"yes": 1.0, "true": 1.0, "pass": 1.0, "good": 1.0, "no": 0.0, "false": 0.0, "fail": 0.0, "bad": 0.0}
 

@@ -188,8 +188,8 @@ def load_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
         ConfigError: the grading would run code that no one on this machine has allowed.
         DataError: the source is missing or unreadable, rows do not fit, ids repeat, nothing is left; one line.
     """
-    from pipeline.benchmark.code_permission import require_permission
     from pipeline.benchmark.loading import read_benchmark
+    from pipeline.code_permission import require_permission
 
     require_permission(config.grading)
     return read_benchmark(config, seed)

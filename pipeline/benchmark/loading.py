@@ -8,14 +8,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.benchmark.given import GivenItems, own_signals, read_response, written_out
+from pipeline.benchmark.hub import read_hub
 from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, ProfileKind, select_items
 from pipeline.benchmark.presets import MAX_CHOICES, PRESETS, BadRow, Parts, Preset, Skip
-from pipeline.benchmark.readers import Row, read_file, read_hub
 from pipeline.errors import DataError
 from pipeline.foreign_json import read_json
+
+if TYPE_CHECKING:
+    from pipeline.tables.shapes.rows import Row
 
 T = TypeVar("T")
 MAX_QUESTION_CHARS = 1_000_000
@@ -156,7 +159,9 @@ class _Reader:
 
     def _rows(self) -> Iterator[Row]:
         if self._config.path is not None:
-            return read_file(self._config.path)
+            from pipeline.tables.shapes.rows import file_rows  # not above: collection starts without polars
+
+            return file_rows(self._config.path)
         if self._preset is None:
             raise DataError("benchmark.preset custom needs benchmark.path, a JSONL, CSV or Parquet file")
         return read_hub(self._preset.hub)

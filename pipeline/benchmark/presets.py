@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.benchmark.hub import HubSource
 from pipeline.benchmark.items import ProfileKind
-from pipeline.benchmark.readers import HubSource
 
 MAX_CHOICES = 10
 """Choices are named A to J."""

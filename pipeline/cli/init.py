@@ -180,9 +180,9 @@ def _first(columns: Sequence[str], names: Sequence[str], role: str, source: str)
 
 
 def _columns_of(path: Path) -> list[str]:
-    from pipeline.benchmark.readers import read_file
+    from pipeline.tables.shapes.rows import file_rows
 
-    row = next(read_file(path), None)
+    row = next(file_rows(path), None)
     if row is None:
         raise InputError(f"{path}: holds no row")
     return [str(name) for name in row.values]

@@ -21,7 +21,7 @@ runs_dir_option = click.option(
 
 
 def _permit(_context: click.Context, _option: click.Parameter, modules: tuple[str, ...]) -> None:
-    from pipeline.benchmark.code_permission import permit
+    from pipeline.code_permission import permit
 
     for module in modules:
         permit(module)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.benchmark.given import DIRECT
 from pipeline.collection.calls import JudgedReply
 from pipeline.collection.rows import Order, Verdict
+from pipeline.tables.cast import DIRECT
 
 
 def verdict_of(reply: JudgedReply) -> Verdict | None:

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from pipeline.benchmark.code_permission import require_permission
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Item
+from pipeline.code_permission import require_permission
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import InputError
 from pipeline.evaluation.document import EstimateSet

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pipeline.benchmark.code_permission import digest_of_module, permit
+from pipeline.code_permission import digest_of_module, permit
 from pipeline.config import RunConfig, load_config
 from pipeline.errors import ConfigError, InputError
 from pipeline.foreign_json import read_json

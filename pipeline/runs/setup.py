@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark.code_permission import trust_grading
 from pipeline.benchmark.items import Benchmark, Item, draw_labeled, load_benchmark
+from pipeline.code_permission import trust_grading
 from pipeline.collection.prompts import PromptSet, load_prompts
 from pipeline.collection.stages import estimate_tokens, stage_plan
 from pipeline.config import ModelConfig, RunConfig, load_config, parse_config

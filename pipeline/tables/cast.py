@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pipeline.errors import InputError
 
+DIRECT = "direct "
+"""Prefix of what a comparison with another model's response is called; no anchor can have such a name."""
 NO_SIGNALS = frozenset(
     {"item_id", "target", "y", "labeled", "profile", "inclusion", "outcome", "label_round", "label_stratum", "cluster"}
 )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from pipeline.benchmark.code_permission import require_permission
+from pipeline.code_permission import require_permission
 
 __all__ = ["GRADED", "INCLUSION", "STAGE", "STRATUM", "ColumnRoles", "ProfileKind", "ProfileRole"]
 

@@ -40,12 +40,13 @@ class JsonFile:
     explode: str = ""
 
 
-def is_document(text: str, whole: bool) -> bool:
+def is_document(text: str, whole: bool, *, named_lines: bool = False) -> bool:
     """Whether text is one JSON value rather than one object per line.
 
     Args:
         text: the beginning of the file.
         whole: nothing follows.
+        named_lines: the file's name says that it holds lines.
     """
     if text.lstrip().startswith("["):
         return True
@@ -54,7 +55,7 @@ def is_document(text: str, whole: bool) -> bool:
     if not isinstance(first, dict):
         # A line that is cut off, or damaged: as it reads as a whole, where there is one.
         return isinstance(_loaded(text), dict) if whole else len(lines) == 1 or lines[0].strip() in ("{", "[")
-    return whole and len(lines) == 1 and bool(row_lists(first))
+    return whole and not named_lines and len(lines) == 1 and bool(row_lists(first))
 
 
 def _loaded(text: str) -> Any:

@@ -7,8 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from pipeline.benchmark.given import DIRECT
-from pipeline.tables.cast import PAPER_CAST, Cast
+from pipeline.tables.cast import DIRECT, PAPER_CAST, Cast
 from pipeline.tables.schemas import ProfileKind, TableSchema, signals_schema
 
 MISSING_SHARE = 0.01

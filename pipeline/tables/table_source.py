@@ -98,7 +98,10 @@ def inspect_source(
     encoding = _encoding(head)
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
     if _looks_json(path, text):
-        form: Format = "json" if records or is_document(text, len(head) < _HEAD_BYTES) else "jsonl"
+        # A file of one line is a row where its name says so, though a list of objects stands in it.
+        named_lines = {".jsonl", ".ndjson"} & {suffix.lower() for suffix in path.suffixes}
+        document = records or is_document(text, len(head) < _HEAD_BYTES, named_lines=bool(named_lines))
+        form: Format = "json" if document else "jsonl"
         source = TableSource(path, form, compression, encoding=encoding, records=records, explode=explode)
         sample = itertools.islice(json_rows(source.json), _SAMPLE_RECORDS)
         return replace(source, columns=leaf_names(record for _, record in sample))

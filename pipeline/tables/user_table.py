@@ -294,6 +294,24 @@ def _read_parquet(source: TableSource, wanted: list[str]) -> tuple[pl.DataFrame,
     return frame.drop(_ROW), frame[_ROW], []
 
 
+def whole_parquet(source: TableSource) -> pl.DataFrame:
+    """Every column of a Parquet file; lists and structs as they are.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    lazy = pl.scan_parquet(source.path, glob=False)
+    try:
+        schema = lazy.collect_schema()
+        columns = [
+            pl.col(name) if dtype.is_nested() else _scalar(source, name, pl.col(name), dtype).alias(name)
+            for name, dtype in schema.items()
+        ]
+        return lazy.select(columns).collect(engine="streaming")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{source.path}: the Parquet file is damaged ({str(error).splitlines()[0]})") from error
+
+
 def _parquet_column(source: TableSource, schema: pl.Schema, name: str) -> pl.Expr:
     dtype: pl.DataType
     if name in schema:

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.benchmark import readers
 from pipeline.cli import main
 from pipeline.config import load_config
 from pipeline.config_values import read_yaml
 from pipeline.errors import ConfigError, DataError
 from pipeline.tables import compressed
 from pipeline.tables.imports import inspect_logs
-from pipeline.tables.shapes import workbook
+from pipeline.tables.shapes import rows, workbook
 from pipeline.tables.table_source import inspect_source
 
 BOMBS = {
@@ -145,8 +144,7 @@ def test_every_kind_at_every_door_is_read_or_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(compressed, "_LEAST_BOMB_BYTES", 1 << 20)
-    monkeypatch.setattr(readers, "_LEAST_BOMB_BYTES", 1 << 20)
-    monkeypatch.setattr(readers, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(rows, "_LONGEST_LINE", 1 << 20)
     monkeypatch.setattr(inspect_logs, "MAX_MEMBER_BYTES", 1 << 20)
     monkeypatch.setattr(workbook, "MAX_UNPACKED_BYTES", 1 << 20)
     Path(kind).write_bytes(KINDS[kind])

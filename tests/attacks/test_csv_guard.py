@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.benchmark.readers import read_file
 from pipeline.cli import main
 from pipeline.csv_guard import guard, guarded_frame, unguard
 from pipeline.tables.imports.imported import write_table
+from pipeline.tables.shapes.rows import file_rows
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import read_user_table, whole_csv
 
@@ -63,7 +63,7 @@ def test_tables_come_back_and_only_csv_carries_the_guard(tmp_path: Path, suffix:
 def test_a_benchmark_reads_what_an_import_wrote(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     write_table(pl.DataFrame({"id": ["1", "2"], "question": ["=1+1?", "plain"]}), path)
-    assert [row.values["question"] for row in read_file(path)] == ["=1+1?", "plain"]
+    assert [row.values["question"] for row in file_rows(path)] == ["=1+1?", "plain"]
 
 
 def test_what_import_estimate_and_label_sheets_write_runs_nothing(

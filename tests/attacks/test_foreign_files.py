@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pipeline
-from pipeline.benchmark import code_permission
+from pipeline import code_permission
 from pipeline.cli import main
 
 MODULE = "attacker_metric"

@@ -15,7 +15,7 @@ import yaml
 from fault_server import FaultServer
 
 import pipeline
-from pipeline.benchmark import code_permission
+from pipeline import code_permission
 from pipeline.cli import main
 from pipeline.errors import ConfigError, DataError, InputError
 from pipeline.models.cache import ReplyCache

@@ -131,10 +131,10 @@ def test_long_question_in_csv_is_skipped_and_the_csv_limit_is_left_alone(tmp_pat
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("x.jsonl", b'{"id": 1, "question": "q"}\n{broken\n', "line 2 is not valid JSON"),
-        ("x.jsonl", b"[1, 2]\n", "line 1 is not a JSON object but list"),
+        ("x.jsonl", b'{"id": 1, "question": "q"}\n{broken\n', "line 2 is no JSON object"),
+        ("x.jsonl", b"[1, 2]\n", "line 1 is no JSON object but a int"),
         ("x.jsonl", b'{"question": "caf\xe9"}\n', "line 1 is not UTF-8 text (byte 18 of the line is 0xe9)"),
-        ("x.jsonl", b"", "no items in it"),
+        ("x.jsonl", b"", "is empty"),
         ("x.jsonl", b'{"question": " "}\n', "no items left; skipped: 1 empty question"),
         ("x.jsonl", b'{"question": 3}\n', "line 1 has a question that is not text but int"),
         ("x.jsonl", b'{"text": "q"}\n', "line 1 has no field 'question'; it has text"),
@@ -143,11 +143,12 @@ def test_long_question_in_csv_is_skipped_and_the_csv_limit_is_left_alone(tmp_pat
         ("x.jsonl", b'{"question": "q", "choices": ["a", "b"], "gold": "Z"}\n', "gold answer 'Z', which is neither"),
         ("x.csv", b"", "is empty"),
         ("x.csv", b"id,question\n1,a,b\n", "line 2 has 3 fields, the header has 2"),
-        ("x.csv", b"id,id\n1,a\n", "column 'id' stands twice"),
+        ("x.csv", b"id,id\n1,a\n", "2 columns are called 'id'"),
         ("x.csv", b'id,question\n1,"a\n', "not valid CSV"),
-        ("x.parquet", b"PAR1 nonsense", "is not a readable Parquet file"),
-        ("x.jsonl.gz", b"not gzip", "damaged gzip file"),
-        ("x.txt", b"q", "must end in .jsonl, .csv, .tsv or .parquet"),
+        ("x.parquet", b"PAR1 nonsense", "the Parquet file is damaged"),
+        ("x.jsonl.gz", b"\x1f\x8bnot gzip", "the gzip data is damaged"),
+        ("x.txt", b"q", "has a header but no rows"),
+        ("x.csv", b"id,question\n1\n", "line 2 has 1 fields, the header has 2"),
     ],
 )
 def test_unusable_files_are_one_line(tmp_path: Path, name: str, content: bytes, says: str) -> None:
@@ -161,11 +162,11 @@ def test_unusable_files_are_one_line(tmp_path: Path, name: str, content: bytes, 
 def test_truncated_gzip_is_one_line(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl.gz", [{"id": str(k), "question": f"q{k}"} for k in range(1000)])
     path.write_bytes(path.read_bytes()[:-20])
-    assert "damaged gzip file" in refusal(path)
+    assert "the gzip data is damaged or cut off" in refusal(path)
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
-    assert "no such benchmark file" in refusal(tmp_path / "none.jsonl")
+    assert "no such file" in refusal(tmp_path / "none.jsonl")
     assert "is a folder" in refusal(tmp_path)
 
 

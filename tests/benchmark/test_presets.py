@@ -13,9 +13,9 @@ import pytest
 
 from pipeline.benchmark import Benchmark, load_benchmark
 from pipeline.benchmark.presets import PRESETS
-from pipeline.benchmark.readers import Row
 from pipeline.config import BenchmarkConfig
 from pipeline.errors import DataError
+from pipeline.tables.shapes.rows import Row
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def test_an_own_benchmark_is_named_as_the_configuration_sees_it(capsys: pytest.C
     [
         (["init", "--benchmark", "gsm8k", "--judge", "x.jsonl"], "give one of --benchmark, --judge and --table"),
         (["init", "taken.yaml"], "taken.yaml: is there already"),
-        (["init", "--judge", "gone.jsonl"], "gone.jsonl: no such"),
+        (["init", "--judge", "gone.jsonl"], "no such file: gone.jsonl"),
         (["init", "--judge", "odd.csv"], "odd.csv: no column that looks like the id"),
     ],
 )

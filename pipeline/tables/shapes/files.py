@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import glob
+import lzma
+import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from pipeline.errors import DataError
+from pipeline.tables.compressed import compression_of, open_bytes, refuse_bomb
 from pipeline.tables.shapes.workbook import is_workbook, sheet_as_csv
 
 MAX_FILES = 10_000
@@ -102,9 +106,30 @@ def _plain(file: Path, copy: Path, sheet: str | None) -> InputFile:
         converted = copy.with_suffix(".csv")
         title = sheet_as_csv(file, converted, sheet, name)
         return InputFile(converted, f"{name}, sheet {title!r}")
+    if file.is_file() and (unpacked := _unpacked_parquet(file, copy)):
+        return InputFile(unpacked, name)
     if sheet is not None:
         raise DataError(f"{name} is no workbook; --sheet names a sheet of an .xlsx file")
     return InputFile(file, name)
+
+
+def _unpacked_parquet(file: Path, copy: Path) -> Path | None:
+    """A copy of a Parquet file that was compressed as a whole, which has to be read from its end; None for others."""
+    with file.open("rb") as raw:
+        compression = compression_of(raw.read(8))
+    if compression == "none":
+        return None
+    try:
+        with open_bytes(file, compression) as data:
+            if data.read(4) != b"PAR1":
+                return None
+            refuse_bomb(file, compression)
+            data.seek(0)
+            with copy.open("wb") as out:
+                shutil.copyfileobj(data, out)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{file}: the {compression} data is damaged or cut off ({error})") from None
+    return copy
 
 
 def _spool(out: IO[bytes]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pipeline.csv_guard import guarded_row
 from pipeline.errors import DataError
 
 MAX_UNPACKED_BYTES = 1 << 30
@@ -60,7 +61,7 @@ def sheet_as_csv(path: Path, out: Path, sheet: str | None, name: str) -> str:
     title = _chosen(book, sheet, name)
     try:
         with out.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(_rows(book[title], formulas[title], name))
+            csv.writer(file).writerows(map(guarded_row, _rows(book[title], formulas[title], name)))
     except DataError:
         raise
     except Exception as error:
