@@ -115,7 +115,7 @@ def test_a_conversation_is_written_out_turn_by_turn(value: Any, text: str) -> No
     ("benchmark", "message"),
     [
         ({"fields": {"model": "v"}, "path": "x.csv"}, "fields.model is about responses .*fields.response"),
-        ({"grading": "rating", "path": "x.csv"}, "grading rating is about responses"),
+        ({"fields": {"reference": "r"}, "path": "x.csv"}, "fields.reference is about responses"),
         ({"fields": {"response": "out", "id": "t"}}, "needs a path"),
         ({"fields": {"response": "out"}, "path": "x.csv"}, "needs fields.id"),
         ({"range": [5, 1]}, r"range must be \[lowest, highest\]"),

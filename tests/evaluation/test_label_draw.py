@@ -328,3 +328,17 @@ def test_three_rounds_are_unbiased_and_their_intervals_cover() -> None:
     bias, error = np.mean(errors), np.std(errors) / np.sqrt(len(errors))
     assert abs(bias) < 3.5 * error
     assert np.mean(covered) > 0.95 - 3.5 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_the_table_never_takes_the_place_of_the_sheet(table: Path, tmp_path: Path) -> None:
+    """A person's labels were lost where --out named the sheet itself, or another file with other columns."""
+    roles = ColumnRoles("y", ("s",), id="id")
+    sheet = tmp_path / "sheet.csv"
+    export_table_labels(table, roles, sheet, 30, question="q")
+    fill_from_truth(sheet, table)
+    filled = sheet.read_bytes()
+    with pytest.raises(InputError, match="columns that the new table has not"):
+        import_table_labels(table, sheet, sheet)
+    assert sheet.read_bytes() == filled
+    import_table_labels(table, sheet, table)
+    assert pl.read_csv(table)["y"].is_not_null().sum() == 70

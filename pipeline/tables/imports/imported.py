@@ -93,16 +93,16 @@ def _refuse_fewer_columns(frame: pl.DataFrame, path: Path) -> None:
     try:
         before = inspect_source(path).columns
     except DataError:
-        raise DataError(f"{path} exists and is no table; give another name, or --overwrite") from None
+        raise DataError(f"{path} exists and is no table; give another name, or remove it first") from None
     lost = [name for name in before if name not in frame.columns]
     if lost:
         raise DataError(
             f"{path} exists and has {len(lost)} columns that the new table has not ({', '.join(lost[:4])}); give "
-            "another name, or --overwrite"
+            "another name, or remove it first"
         )
 
 
-def write_table(frame: pl.DataFrame, path: Path, *, overwrite: bool = True) -> None:
+def write_table(frame: pl.DataFrame, path: Path, *, overwrite: bool = False) -> None:
     """Write a frame as Parquet, CSV or JSON Lines, whichever the file's suffix says; in one rename.
 
     Args:
