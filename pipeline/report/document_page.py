@@ -80,7 +80,7 @@ def _document_parts(estimates: EstimateSet) -> dict[str, tuple[Part, ...]]:
         told.append(Folded(f"{len(rest)} more such sentences", rest))
     means = tables.means(estimates) if tables.singles(estimates) else None
     return {
-        "leaderboard": parts_of(board, tables.replies(estimates), tables.unread(estimates)),
+        "leaderboard": parts_of(board, board and tables.replies(estimates), tables.unread(estimates)),
         "profiles": parts_of(profile_parts, _folded("The numbers of the profiles", along_tables),
                              _folded("Other profiles on the same labels", others)),
         "gaps": parts_of(gaps, tables.gaps(estimates), _several("Gaps along the profile", along) if along else None,
