@@ -26,7 +26,7 @@ from typing import Any
 from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from server_faults import FAULTS, Rule, change_reply, rule_from_json
+from server_faults import FAULTS, Handler, Rule, change_reply, rule_from_json
 from server_replies import prompt_of, reply_text, token_weights
 
 
@@ -94,6 +94,7 @@ class FaultServer:
         self.port = port
         self.on_answer: Callable[[], None] | None = None
         self.rules: list[Rule] = []
+        self._handlers: dict[str, Handler] = dict(FAULTS)
         self._used: Counter[int] = Counter()
         self._refused: set[str] = set()
         self._rng = random.Random(seed)
@@ -107,10 +108,13 @@ class FaultServer:
         """The base URL that clients are given."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def fail(self, fault: str, **how: Any) -> None:
-        """Add a rule; keyword arguments that a rule does not have are options of the fault."""
-        known = {name: how.pop(name) for name in list(how) if name in Rule.__dataclass_fields__}
-        self.rules.append(Rule(fault, **known, options=how))
+    def fail(self, fault: str | Handler, **how: Any) -> None:
+        """Add a rule, for a fault by name or a handler of the test's; keywords no rule has are the fault's options."""
+        if not isinstance(fault, str):
+            self._handlers[fault.__name__] = fault
+            fault = fault.__name__
+        of_rule = {name: how.pop(name) for name in list(how) if name in Rule.__dataclass_fields__}
+        self.rules.append(Rule(fault, **of_rule, options=how))
 
     def reset(self) -> None:
         """Forget rules and counts."""
@@ -181,11 +185,11 @@ class FaultServer:
             await asyncio.sleep(self.latency_s)
         reply: dict[str, Any] | None = None
         for rule in self._due(body, digest):
-            if rule.fault in FAULTS:
+            if rule.fault in self._handlers:
                 endless = rule.fault in ("stall", "drip")
                 if endless:
                     self._mark(rule, digest)
-                response = await FAULTS[rule.fault](request, body, rule.options)
+                response = await self._handlers[rule.fault](request, body, rule.options)
                 if response is not None:
                     if not endless:
                         self._mark(rule, digest)
@@ -265,8 +269,8 @@ class FaultServer:
         self.seen.requests += request.path not in ("/props", "/v1/models")  # what a server says of itself is no call
         self.headers.append(dict(request.headers))
         for rule in self._due({}, request.path):
-            if rule.fault in FAULTS:
-                response = await FAULTS[rule.fault](request, {}, rule.options)
+            if rule.fault in self._handlers:
+                response = await self._handlers[rule.fault](request, {}, rule.options)
                 if response is not None:
                     self._mark(rule, request.path)
                     return response

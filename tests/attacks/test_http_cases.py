@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from fault_server import FaultServer
-from server_faults import FAULTS, Body
+from server_faults import Body
 
 import pipeline
 from pipeline.benchmark.grading import Grader
@@ -102,9 +102,6 @@ async def _limited(request: web.Request, body: Body, options: dict[str, Any]) ->
     return web.json_response({"error": {"message": options.get("message", "slow down")}}, status=429, headers=headers)
 
 
-FAULTS["limited"] = _limited
-
-
 async def thought_in_content(door: Door) -> None:
     for text in ("<think>\nAnswer: 40\n</think>\n\n**42**", "Answer: 40? no </think> 42"):
         door.server.reset()
@@ -169,7 +166,7 @@ async def form_of_numbers(door: Door) -> None:
 
 
 async def impossible_requests(door: Door) -> None:
-    door.server.fail("limited", message="Request too large for gpt: Limit 30000, Requested 45000.")
+    door.server.fail(_limited, message="Request too large for gpt: Limit 30000, Requested 45000.")
     outcome = failed(await door.ask())
     assert "45000" in outcome.message
     assert door.server.seen.requests == 1
@@ -177,7 +174,7 @@ async def impossible_requests(door: Door) -> None:
 
 async def hint_of_zero(door: Door) -> None:
     headers = {"x_ratelimit_remaining_tokens": "-1", "x_ratelimit_reset_tokens": "0"}
-    door.server.fail("limited", headers=headers, times=5)
+    door.server.fail(_limited, headers=headers, times=5)
     answered(await door.ask(call_deadline_s=1000))
     paused = [wait for wait in door.waits if wait > 0.4]
     assert len(paused) >= 5
@@ -185,7 +182,7 @@ async def hint_of_zero(door: Door) -> None:
 
 
 async def hint_in_the_body(door: Door) -> None:
-    door.server.fail("limited", message="Please retry after 4 seconds.", times=1)
+    door.server.fail(_limited, message="Please retry after 4 seconds.", times=1)
     answered(await door.ask())
     assert door.records[0].waits_s >= 4
 
@@ -193,7 +190,7 @@ async def hint_in_the_body(door: Door) -> None:
 async def clock_skew(door: Door) -> None:
     theirs = datetime.now(UTC) + timedelta(hours=1)
     date, then = (format_datetime(when, usegmt=True) for when in (theirs, theirs + timedelta(seconds=2)))
-    door.server.fail("limited", headers={"Date": date, "Retry_After": then}, times=1)
+    door.server.fail(_limited, headers={"Date": date, "Retry_After": then}, times=1)
     answered(await door.ask())
     assert 1.9 <= door.records[0].waits_s < 10
 

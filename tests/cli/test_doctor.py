@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 from fault_server import FaultServer
-from server_faults import FAULTS
 
 from pipeline.cli import main
 from pipeline.models import ModelSpec, RawReply
@@ -104,14 +103,11 @@ async def _obeys(request: web.Request, body: dict[str, Any], options: dict[str, 
     return web.json_response({"model": "tester", "choices": [{"message": {"content": '{"score": 1}'}}]})
 
 
-FAULTS["obeys"] = _obeys
-
-
 def test_slots_context_and_the_schema_are_read_and_lead_to_proposals(
     place: Path, transport: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FaultServer() as server:
-        server.fail("obeys")
+        server.fail(_obeys)
         models = "\n".join(entry(name, server.url, transport) for name in "aj")
         code, document, details = doctor(LOCAL.format(models=models), capsys)
     assert code == 0, document
@@ -135,9 +131,7 @@ def test_what_a_server_ignores_is_said(place: Path, transport: str, capsys: pyte
     assert "asked for openai/tester" in details["model a"]
 
 
-def test_all_are_asked_at_once_and_none_twice(
-    place: Path, transport: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_are_asked_at_once_and_none_twice(place: Path, transport: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Servers that refuse, fail, redirect or are not there: each is one line, after one request."""
     together = threading.Barrier(4, timeout=30)
 
@@ -147,7 +141,6 @@ def test_all_are_asked_at_once_and_none_twice(
         await asyncio.to_thread(together.wait)  # broken where a model is asked only after another has answered
         return None
 
-    monkeypatch.setitem(FAULTS, "waits_for_all", waits_for_all)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{probe.getsockname()[1]}/v1"
@@ -160,7 +153,7 @@ def test_all_are_asked_at_once_and_none_twice(
     try:
         for server, (fault, how) in zip(servers, faults, strict=True):
             server.__enter__()
-            server.fail("waits_for_all")
+            server.fail(waits_for_all)
             server.fail(fault, **how)
         urls = [*(server.url for server in servers), closed]
         models = "\n".join(entry(name, url, transport) for name, url in zip(names, urls, strict=True))
