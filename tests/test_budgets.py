@@ -143,6 +143,36 @@ def test_the_hunt_for_worn_names_sees_them() -> None:
     assert worn_names(ast.parse("class A:\n    known: int\nfound = 1")) == set()
 
 
+def keys_read(tree: ast.AST) -> list[int]:
+    """Lines that read an entry of a mapping called diagnostics."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Load)
+            and getattr(node.value, "attr", getattr(node.value, "id", "")) == "diagnostics"
+        )
+        or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("get", "items", "pop", "values")
+            and getattr(node.func.value, "attr", getattr(node.func.value, "id", "")) == "diagnostics"
+        )
+    ]
+
+
+def test_no_code_reads_a_key_of_the_diagnostics() -> None:
+    """What is decided or printed is a field: a key renamed in one room once silenced a sentence in another."""
+    read = {path.relative_to(ROOT).as_posix(): keys_read(ast.parse(text)) for path, text in sources().items()}
+    assert {path: lines for path, lines in read.items() if lines} == {}
+
+
+def test_the_hunt_for_keys_of_diagnostics_sees_them() -> None:
+    text = "x = e.diagnostics['a']\ndiagnostics['b'] = 1\ny = e.diagnostics.get('c')\nz = diagnostics['d']"
+    assert keys_read(ast.parse(text)) == [1, 3, 4]
+
+
 def test_estimators_import_each_other_at_the_top() -> None:
     """An import inside a function hid a circle: profiles imported the adaptive rule, which imports profiles."""
     inside = [

@@ -30,7 +30,6 @@ from pipeline.estimators.best_of_n.targets import gaussian_target as gaussian_ta
 from pipeline.estimators.best_of_n.targets import lattice_target as lattice_target
 from pipeline.estimators.best_of_n.weights import winner_weights as winner_weights
 from pipeline.estimators.comparators import comparator_profile as comparator_profile
-from pipeline.estimators.components import VarianceComponents as VarianceComponents
 from pipeline.estimators.components import cluster_components as cluster_components
 from pipeline.estimators.components import variance_components as variance_components
 from pipeline.estimators.gaps.all_gaps import ModelLabels as ModelLabels
@@ -76,6 +75,7 @@ from pipeline.estimators.one_step.mean import one_step_mean as one_step_mean
 from pipeline.estimators.one_step.mean import one_step_values as one_step_values
 from pipeline.estimators.results import Estimate as Estimate
 from pipeline.estimators.results import Profile as Profile
+from pipeline.estimators.results import VarianceComponents as VarianceComponents
 from pipeline.estimators.sampling import Sampling as Sampling
 from pipeline.estimators.shrinkage import shrink_profile as shrink_profile
 from pipeline.estimators.signals import PreparedSignals as PreparedSignals

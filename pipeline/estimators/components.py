@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pipeline.estimators.checks import check_matrix, check_vector
 from pipeline.estimators.clusters import cluster_index
-from pipeline.estimators.results import Result
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceComponents(Result):
-    """Var φ = item + sampling, from R answers to each of N items.
-
-    Attributes:
-        items: N.
-        repeats: R.
-        mean: mean over all answers.
-        item: variance of the items' own means, Var E[φ | x]; unbiased, so it may be slightly negative; NaN if R = 1.
-        sampling: mean variance of an item's answers, E Var[φ | x]; NaN if R = 1.
-        item_share: item/(item + sampling) floored at 0: the correlation of two answers to one item.
-        se: standard error of the mean over all N·R answers.
-    """
-
-    items: int
-    repeats: int
-    mean: float
-    item: float
-    sampling: float
-    item_share: float
-    se: float
-
-    def standard_error(self, *, items: int, repeats: int) -> float:
-        """SE of a study with other numbers of items and answers: √((item + sampling/repeats)/items)."""
-        return math.sqrt(max(max(self.item, 0.0) + self.sampling / repeats, 0.0) / items)
+from pipeline.estimators.results import VarianceComponents
 
 
 def variance_components(phi: ArrayLike) -> VarianceComponents:

@@ -128,7 +128,7 @@ def repeated_decoding_mean(phi_repeats: ArrayLike, *, level: float = 0.95, inter
     """The mean over R answers per item: the equal-budget baseline of the one-step estimator.
 
     The item means are the independent units: θ̂ = mean_i φ̄_i, SE = sd(φ̄_i)/√N. More answers shrink the sampling part
-    of the variance alone; the diagnostics hold both parts.
+    of the variance alone; ``components`` holds both parts.
 
     Args:
         phi_repeats: (N, R) outcomes, R answers to each of N items.
@@ -159,11 +159,12 @@ def repeated_decoding_mean(phi_repeats: ArrayLike, *, level: float = 0.95, inter
         value, se, df, phi_variance=sample_variance(flat), n=items, level=level, interval=kind
     )
     diagnostics: dict[str, Any] = {"interval": kind, "df": df, "n_effective": n_effective, "repeats": repeats}
-    if items > 1:
-        diagnostics["components"] = variance_components(outcome).to_dict()
+    components = variance_components(outcome) if items > 1 else None
+    if components is not None:
+        diagnostics["components"] = components.to_dict()
     spread = sample_variance(outcome[:, 0])
     return Estimate(
         value, se, low, high, float(level), items, "repeated_decoding", diagnostics, df=df, interval=kind,
         outcome_variance=spread, naive_value=float(outcome[:, 0].mean()), naive_se=math.sqrt(spread / items),
-        binary=is_binary(flat),
+        binary=is_binary(flat), components=components,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,66 @@ def _given(entry: Mapping[str, Any], kind: type) -> dict[str, Any]:
     return {spec.name: entry[spec.name] for spec in fields(kind) if spec.name in entry}
 
 
+Part = TypeVar("Part", bound="Result")
+
+
+def _part(kind: type[Part], entry: Mapping[str, Any] | None) -> Part | None:
+    """A part of an estimate that ``to_dict`` wrote."""
+    if entry is None:
+        return None
+    return kind(**{k: v if isinstance(v, str) else _number(v) for k, v in _given(entry, kind).items()})
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceComponents(Result):
+    """Var φ = item + sampling, from R answers to each of N items.
+
+    Attributes:
+        items: N.
+        repeats: R.
+        mean: mean over all answers.
+        item: variance of the items' own means, Var E[φ | x]; unbiased, so it may be slightly negative; NaN if R = 1.
+        sampling: mean variance of an item's answers, E Var[φ | x]; NaN if R = 1.
+        item_share: item/(item + sampling) floored at 0: the correlation of two answers to one item.
+        se: standard error of the mean over all N·R answers.
+    """
+
+    items: int
+    repeats: int
+    mean: float
+    item: float
+    sampling: float
+    item_share: float
+    se: float
+
+    def standard_error(self, *, items: int, repeats: float) -> float:
+        """SE of a study with other numbers of items and answers, also endless: √((item + sampling/repeats)/items)."""
+        return math.sqrt(max(max(self.item, 0.0) + self.sampling / repeats, 0.0) / items)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction(Result):
+    """What the one-step correction of a mean was, and what it did; NaN where a number is not defined.
+
+    Attributes:
+        power: λ, averaged over items.
+        power_rule: how it was chosen; "fixed" for a number.
+        variance_reduction: 1 − SE²/SE² of the plain mean of the same labels.
+        variance_reduction_low: lower end of its bootstrap interval over items.
+        variance_reduction_high: upper end of the same.
+        n_effective: labels of a plain mean with this standard error; infinite where the whole pool is labeled.
+        within_item_test_p: p-value of "draw 0 carries nothing on its own answer beyond the item".
+    """
+
+    power: float = math.nan
+    power_rule: str = "fixed"
+    variance_reduction: float = math.nan
+    variance_reduction_low: float = math.nan
+    variance_reduction_high: float = math.nan
+    n_effective: float = math.nan
+    within_item_test_p: float = math.nan
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate(Result):
     """One estimated number.
@@ -87,6 +147,8 @@ class Estimate(Result):
         verdict: what the signals did: "help", "neutral", "hurt"; "" where there are none to judge.
         binary: whether every labeled outcome is 0 or 1.
         largest_share: of ``se``², what the label that carries most of it carries, in (0, 1]; None where not told.
+        correction: of the one-step methods; None for all others.
+        components: of a mean over several answers to each item; None for all others.
     """
 
     value: float
@@ -113,6 +175,8 @@ class Estimate(Result):
     verdict: str = ""
     binary: bool = False
     largest_share: float | None = None
+    correction: Correction | None = None
+    components: VarianceComponents | None = None
 
     @property
     def heavy_tailed(self) -> bool:
@@ -139,6 +203,10 @@ class Estimate(Result):
         for name in _ESTIMATE_NUMBERS & values.keys():
             values[name] = _number(values[name])
         values["diagnostics"] = values.get("diagnostics") or {}
+        earlier = values["diagnostics"]  # where documents held these parts before they had types
+        tested = earlier if "within_item_test_p" in earlier else None
+        values["correction"] = _part(Correction, entry.get("correction", tested))
+        values["components"] = _part(VarianceComponents, entry.get("components", earlier.get("components")))
         return cls(**values)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -38,13 +39,6 @@ def _listed(names: Sequence[str]) -> str:
 
 def _of(estimates: EstimateSet, method: str) -> list[tuple[str, Estimate | Profile]]:
     return [(target, methods[method]) for target, methods in estimates.items() if method in methods]
-
-
-def _told(estimates: EstimateSet, method: str, name: str) -> list[str]:
-    """The different values of one diagnostic, as text."""
-    values = (estimate.diagnostics.get(name) for _, estimate in _of(estimates, method))
-    flat = (entry for value in values for entry in (value if isinstance(value, list) else [value]))
-    return list(dict.fromkeys(str(entry) for entry in flat if entry is not None))
 
 
 def _intervals(estimates: EstimateSet, method: str) -> str:
@@ -90,17 +84,16 @@ def _naive(estimates: EstimateSet) -> Iterator[str]:
     repeated = _of(estimates, "repeated_decoding")
     if repeated:
         yield "Repeated decoding averages several answers to each labeled item; items are the units."
-        if any((estimate.diagnostics.get("components") or {}).get("item") is not None for _, estimate in repeated):
+        if any(isinstance(e, Estimate) and e.components and math.isfinite(e.components.item) for _, e in repeated):
             yield "Its variance is split into that between items and that of the answers to one item (one-way ANOVA)."
 
 
 def _one_step(estimates: EstimateSet, design: Mapping[str, Any]) -> Iterator[str]:
     if not _of(estimates, "one_step"):
         return
-    rules, powers = _told(estimates, "one_step", "power_rule"), []
-    for _, estimate in _of(estimates, "one_step"):
-        power = estimate.diagnostics.get("power")
-        powers += [f"{power:.2f}"] if isinstance(power, float) else []
+    made = [e.correction for _, e in _of(estimates, "one_step") if isinstance(e, Estimate) and e.correction]
+    rules = list(dict.fromkeys(correction.power_rule for correction in made))
+    powers = [f"{correction.power:.2f}" for correction in made if math.isfinite(correction.power)]
     source = (
         "a penalised regression on features of the chains, cross-fitted"
         if design.get("algorithm") == "features"

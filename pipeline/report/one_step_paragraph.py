@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pipeline.estimators import Estimate, VarianceComponents
+from pipeline.estimators.results import Correction
 
 SIGNIFICANT = 0.05
 
@@ -48,7 +48,7 @@ def one_step_paragraph(
     *,
     coupling: Literal["independent", "episode"] = "independent",
     pool: Estimate | None = None,
-    components: VarianceComponents | Mapping[str, Any] | None = None,
+    components: VarianceComponents | None = None,
 ) -> str:
     """The report's paragraph on one target.
 
@@ -58,23 +58,27 @@ def one_step_paragraph(
         costs: calls and money.
         coupling: how draw 0 was tied to the scored answer.
         pool: the estimate of the same target with ``pool_tau``, if there are unlabeled items.
-        components: variance components of repeated answers to the same items (or their ``to_dict``), if there are any.
+        components: variance components of repeated answers to the same items, if there are any.
 
     Returns:
         Four sentences: information, variance, effective sample size, worth.
     """
-    diagnostics = estimate.diagnostics
+    correction = _of(estimate)
     parts = (
-        _information(target, diagnostics, coupling),
-        _variance(diagnostics, estimate.level),
-        _effective(diagnostics, estimate.n),
+        _information(target, correction, coupling),
+        _variance(correction, estimate.level),
+        _effective(correction, estimate.n),
         _worth(estimate, costs, pool, components),
     )
     return " ".join(parts)
 
 
-def _information(target: str, diagnostics: Mapping[str, Any], coupling: str) -> str:
-    p = _number(diagnostics.get("within_item_test_p"))
+def _of(estimate: Estimate) -> Correction:
+    return estimate.correction or Correction()
+
+
+def _information(target: str, correction: Correction, coupling: str) -> str:
+    p = _finite(correction.within_item_test_p)
     if p is None:
         return f"{target}: whether draw 0 carries information on its own answer cannot be tested, nothing varies."
     p_text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
@@ -90,13 +94,12 @@ def _information(target: str, diagnostics: Mapping[str, Any], coupling: str) -> 
     return f"{target}: no information on the answer beyond the item was found (test of λ = 0: {p_text}){why}."
 
 
-def _variance(diagnostics: Mapping[str, Any], level: float) -> str:
-    reduction = _number(diagnostics.get("variance_reduction"))
-    power = _number(diagnostics.get("power"))
-    used = f"with λ = {power:.2f} ({diagnostics.get('power_rule', 'fixed')})" if power is not None else "as made"
+def _variance(correction: Correction, level: float) -> str:
+    reduction, power = _finite(correction.variance_reduction), _finite(correction.power)
+    used = f"with λ = {power:.2f} ({correction.power_rule})" if power is not None else "as made"
     if reduction is None:
         return f"The correction {used} has no measurable effect: the outcomes do not vary."
-    low, high = (_number(diagnostics.get(f"variance_reduction_{end}")) for end in ("low", "high"))
+    low, high = _finite(correction.variance_reduction_low), _finite(correction.variance_reduction_high)
     if reduction == 0.0:
         return f"The correction {used} leaves the variance as it is."
     change = (
@@ -110,8 +113,8 @@ def _variance(diagnostics: Mapping[str, Any], level: float) -> str:
     return f"The correction {used} {change} ({span})."
 
 
-def _effective(diagnostics: Mapping[str, Any], n: int) -> str:
-    effective = _number(diagnostics.get("n_effective"))
+def _effective(correction: Correction, n: int) -> str:
+    effective = _finite(correction.n_effective)
     if effective is None:
         return f"The {n} labeled items are the whole pool, so its mean is known exactly."
     return f"The {n} labeled items count like {effective:.0f} of a plain mean."
@@ -121,9 +124,9 @@ def _worth(
     estimate: Estimate,
     costs: OneStepCosts,
     pool: Estimate | None,
-    components: VarianceComponents | Mapping[str, Any] | None,
+    components: VarianceComponents | None,
 ) -> str:
-    reduction = _number(estimate.diagnostics.get("variance_reduction"))
+    reduction = _finite(_of(estimate).variance_reduction)
     gained = reduction is not None and reduction > 0.0
     labels = _labels(estimate, costs) if gained else _labels_none(costs)
     against = (f"(a) {labels}", f"(b) {_repeats(estimate, costs, components)}", f"(c) {_pool(estimate, pool)}")
@@ -140,7 +143,7 @@ def _per_answer(costs: OneStepCosts) -> float | None:
 
 def _labels(estimate: Estimate, costs: OneStepCosts) -> str:
     """Against more labels: how many would do the same, and from which price of a label on the calls were cheaper."""
-    effective = _number(estimate.diagnostics.get("n_effective"))
+    effective = _finite(_of(estimate).n_effective)
     extra = math.ceil(effective - estimate.n) if effective is not None else 0
     if extra <= 0:
         return "not worth it against labeling, where one more item would have gained as much"
@@ -171,7 +174,7 @@ def _labels_none(costs: OneStepCosts) -> str:
     return f"not worth it against labeling: the same money would have {what} {more}"
 
 
-def _repeats(estimate: Estimate, costs: OneStepCosts, components: VarianceComponents | Mapping[str, Any] | None) -> str:
+def _repeats(estimate: Estimate, costs: OneStepCosts, components: VarianceComponents | None) -> str:
     """Against repeated decoding with the same calls and, where prices are known, the same money."""
     by_calls = 1 + costs.auxiliary.calls // max(estimate.n, 1)
     answer = _per_answer(costs)
@@ -197,19 +200,17 @@ def _repeats(estimate: Estimate, costs: OneStepCosts, components: VarianceCompon
     )
 
 
-def _component_parts(components: VarianceComponents | Mapping[str, Any] | None) -> tuple[float, float] | None:
+def _component_parts(components: VarianceComponents | None) -> tuple[float, float] | None:
     if components is None:
         return None
-    values = components.to_dict() if isinstance(components, VarianceComponents) else components
-    item, sampling = _number(values.get("item")), _number(values.get("sampling"))
+    item, sampling = _finite(components.item), _finite(components.sampling)
     return None if item is None or sampling is None else (max(item, 0.0), sampling)
 
 
 def _pool(estimate: Estimate, pool: Estimate | None) -> str:
     if pool is None:
         return "there are no unlabeled items for the pool estimator to use"
-    size = pool.diagnostics.get("pool_size")
-    gain = _number(pool.diagnostics.get("variance_reduction"))
+    size, gain = pool.pool_size, _finite(_of(pool).variance_reduction)
     gained = "" if gain is None else f", {_change(gain)} the plain mean's on the same pool"
     better = "better spent on" if pool.se < estimate.se else "no better spent on"
     return (
@@ -222,9 +223,8 @@ def _change(reduction: float) -> str:
     return f"a variance {_percent(abs(reduction))} {'below' if reduction >= 0 else 'above'}"
 
 
-def _number(value: Any) -> float | None:
-    """The value as a finite float, else None."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _percent(share: float) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pipeline.estimators import naive_mean, repeated_decoding_mean, variance_components
+from pipeline.estimators import Estimate, naive_mean, one_step_mean, repeated_decoding_mean, variance_components
 
 
 def test_naive_mean_is_the_students_t_interval_of_the_mean() -> None:
@@ -138,3 +138,16 @@ def test_clusters_whose_means_agree_still_leave_room_for_doubt() -> None:
     assert found.se < 1e-12
     assert found.low < 0.5 - 0.01
     assert found.high > 0.5 + 0.01
+
+
+def test_the_parts_of_an_estimate_are_written_and_read_also_from_older_documents() -> None:
+    rng = np.random.default_rng(2)
+    phi = (rng.random((30, 3)) < 0.5).astype(float)
+    repeated = repeated_decoding_mean(phi)
+    corrected = one_step_mean(phi[:, 0], rng.random((30, 4)), power="tuned")
+    for estimate, part in ((repeated, "components"), (corrected, "correction")):
+        entry = estimate.to_dict()
+        assert Estimate.from_dict(entry) == estimate
+        del entry[part]  # as it was when the diagnostics alone held it
+        assert getattr(Estimate.from_dict(entry), part) == getattr(estimate, part)
+    assert Estimate.from_dict(naive_mean(phi[:, 0]).to_dict()).correction is None

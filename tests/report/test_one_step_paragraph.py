@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.estimators import Estimate, one_step_mean, variance_components
+from pipeline.estimators import Estimate, VarianceComponents, one_step_mean, variance_components
+from pipeline.estimators.results import Correction
 from pipeline.report.one_step_paragraph import OneStepCosts, StageCost, one_step_paragraph
 
 COSTS = OneStepCosts(StageCost(50, 0.5), StageCost(2750, 4.0))
 
 
-def made(reduction: float, p: float = 0.0004, **facts: object) -> Estimate:
+def made(reduction: float, p: float = 0.0004, pool_size: int | None = None) -> Estimate:
     se = 0.06 * (1 - reduction) ** 0.5
-    diagnostics = {
-        "within_item_test_p": p,
-        "power": 0.9,
-        "power_rule": "pooled",
-        "variance_reduction": reduction,
-        "variance_reduction_low": reduction - 0.2,
-        "variance_reduction_high": reduction + 0.2,
-        "n_effective": 50 / (1 - reduction),
-        **facts,
-    }
-    return Estimate(0.7, se, 0.6, 0.8, 0.95, 50, "one_step", diagnostics)
+    correction = Correction(
+        power=0.9,
+        power_rule="pooled",
+        variance_reduction=reduction,
+        variance_reduction_low=reduction - 0.2,
+        variance_reduction_high=reduction + 0.2,
+        n_effective=50 / (1 - reduction),
+        within_item_test_p=p,
+    )
+    return Estimate(0.7, se, 0.6, 0.8, 0.95, 50, "one_step", correction=correction, pool_size=pool_size)
 
 
 def test_a_gain_is_reported_with_its_uncertainty_and_effective_size() -> None:
@@ -67,7 +67,7 @@ def test_information_from_stateless_calls_is_doubted() -> None:
 
 @pytest.mark.parametrize(("sampling", "verdict"), [(0.2, "not worth it"), (0.0, "worth it")])
 def test_repeated_decoding_is_compared_at_equal_calls_and_money(sampling: float, verdict: str) -> None:
-    parts = {"item": 0.18 - sampling / 2, "sampling": sampling}
+    parts = VarianceComponents(50, 4, 0.7, 0.18 - sampling / 2, sampling, 0.5, 0.06)
     text = one_step_paragraph("gpt", made(0.2), COSTS, components=parts)
     assert (
         f"(b) {verdict} against repeated decoding, 56 answers per item for the same calls or 9 for the same money"

@@ -1,6 +1,5 @@
 """Shrunk groups beside the unshrunk ones, and where the variance of repeated answers comes from."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -61,10 +60,11 @@ def test_components_say_what_more_answers_or_items_would_buy() -> None:
     rng = np.random.default_rng(1)
     chance = rng.random((50, 1))
     estimate = repeated_decoding_mean((rng.random((50, 4)) < chance).astype(float))
-    parts = estimate.diagnostics["components"]
+    parts = estimate.components
+    assert parts is not None
     (table,) = repeats(_set(repeated_decoding=estimate))
     assert isinstance(table, Table)
-    expected = 100.0 * math.sqrt((parts["item"] + parts["sampling"] / 8) / 50)
+    expected = 100.0 * parts.standard_error(items=50, repeats=8)
     assert expected in [cell.value for cell in table.body[0] if isinstance(cell, Number)]
     page = "".join(html(table_page(_set(repeated_decoding=estimate), title="t")))
     assert f'data-v="{expected:.10g}"' in page

@@ -170,13 +170,14 @@ class FittedProfile:
         low, high, kinds = point_intervals(summary, variance, self.df, sample, self.binary, target, interval, level)
         unlabeled = 1.0 - len(sample.y) / sample.rows
         gain = 1.0 / (1.0 - unlabeled * np.minimum(summary.r2, 1.0 - 1e-12))
+        reasons = [None if count > 0.0 else "no labeled item in reach" for count in summary.n_effective]
         diagnostics = {
             "n_labeled": len(sample.y),
             "n_pool": sample.rows,
             "covers": "pool profile" if target == "pool" else "kernel-smoothed population profile",
             "interval": kinds,
             "verdict": self.said,
-            "reason": [None if count > 0.0 else "no labeled item in reach" for count in summary.n_effective],
+            "reason": reasons,
             "binary": self.binary,
             **self.facts,
         }
@@ -184,7 +185,7 @@ class FittedProfile:
             self.at, summary.value, np.sqrt(variance), low, high, summary.n_effective, self.df, variance,
             summary.r2, gain, summary.beta, self.method, target, level, diagnostics, smoothed=self.smoothed,
             worth=self._worth(variance, target), n=len(sample.y), pool_size=sample.rows, interval=tuple(kinds),
-            verdict=tuple(self.said), reason=tuple(diagnostics["reason"]), localities=self.localities,
+            verdict=tuple(self.said), reason=tuple(reasons), localities=self.localities,
             binary=self.binary,
         )  # fmt: skip
 

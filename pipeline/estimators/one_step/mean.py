@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from pipeline.estimators.one_step.correction import (
     pool_spread,
     variance_reduction,
 )
-from pipeline.estimators.results import Estimate
+from pipeline.estimators.results import Correction, Estimate
 from pipeline.estimators.worth import with_worth
 
 
@@ -82,7 +82,8 @@ def one_step_mean(
     Returns:
         Estimate; its diagnostics hold naive_value, naive_se (of the same target), power (mean λ), power_se,
         variance_reduction = 1 − SE²/SE²_naive with a bootstrap interval over items, n_effective,
-        within_item_test_p (of λ = 0, by relabeling the draws), and facts about the fit.
+        within_item_test_p (of λ = 0, by relabeling the draws), and facts about the fit; ``correction`` holds those
+        that a report prints.
 
     Raises:
         ValueError: wrong shapes, missing values, unknown rule, ``pooled`` without ``power_from``, a pool smaller
@@ -138,15 +139,18 @@ def one_step_mean(
             clustered=clusters is not None and fit.df < n - 2,
         )  # fmt: skip
     tuned = cv.least_squares(outcome, contrast[:, None])
+    correction = Correction(
+        power=float(fit.power[0]) if isinstance(power, str) else float(power),
+        power_rule=power if isinstance(power, str) else "fixed",
+        **variance_reduction(fit, naive_se, outcome, design, level),
+        n_effective=n_effective,
+        within_item_test_p=cv.within_item_test(outcome, draws),
+    )
     diagnostics: dict[str, Any] = {
         "naive_value": naive_value,
         "naive_se": naive_se,
-        "power": float(fit.power[0]) if isinstance(power, str) else float(power),
         "power_se": float(fit.power_se[0]),
-        **variance_reduction(fit, naive_se, outcome, design, level),
-        "n_effective": n_effective,
-        "within_item_test_p": cv.within_item_test(outcome, draws),
-        "power_rule": power if isinstance(power, str) else "fixed",
+        **asdict(correction),
         "tuned_power": float(tuned.power[0]),
         "tuned_power_se": float(tuned.power_se[0]),
         "target": about,
@@ -164,6 +168,7 @@ def one_step_mean(
         target=about, pool_size=pool_size, df=fit.df, interval=kind,
         outcome_variance=phi_variance, naive_value=naive_value, naive_se=naive_se, binary=is_binary(outcome),
         design_effect=mean_and_variance(outcome, clusters)[1] * n / phi_variance if phi_variance > 0.0 else 1.0,
+        correction=correction,
     )  # fmt: skip
     return with_worth(estimate)
 

@@ -23,7 +23,7 @@ def one_step(run: RunFolder) -> tuple[Part, ...]:
             _costs(run, estimate.n),
             coupling=coupling,
             pool=pool if isinstance(pool, Estimate) else None,
-            components=repeated.diagnostics.get("components") if isinstance(repeated, Estimate) else None,
+            components=repeated.components if isinstance(repeated, Estimate) else None,
         )
         paragraphs.append(Prose(paragraph))
     if not paragraphs:

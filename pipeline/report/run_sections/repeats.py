@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-from pipeline.estimators import Estimate
+from pipeline.estimators import Estimate, VarianceComponents
 from pipeline.evaluation.document import EstimateSet
 from pipeline.report.document_tables import is_share
 from pipeline.report.page_values import Part
@@ -19,8 +17,8 @@ def repeats(estimates: EstimateSet) -> tuple[Part, ...]:
     rows = []
     for target, methods in estimates.items():
         repeated = methods.get("repeated_decoding")
-        parts = (repeated.diagnostics.get("components") or {}) if isinstance(repeated, Estimate) else {}
-        if parts.get("item") is not None and parts.get("sampling") is not None:
+        parts = repeated.components if isinstance(repeated, Estimate) else None
+        if parts is not None and math.isfinite(parts.item):
             rows.append(_row(target, parts, percent))
     if not rows:
         return ()
@@ -36,27 +34,26 @@ def repeats(estimates: EstimateSet) -> tuple[Part, ...]:
         rows,
         numeric=range(1, 10),
         note=note,
-        source="estimates.json, targets → target → repeated_decoding → diagnostics → components",
+        source="estimates.json, targets → target → repeated_decoding → components",
     )
     return (made,)
 
 
-def _row(target: str, parts: Mapping[str, Any], percent: bool) -> list[Cell]:
-    items, answers = int(parts["items"]), int(parts["repeats"])
-    between, within = max(float(parts["item"]), 0.0), float(parts["sampling"])
+def _row(target: str, parts: VarianceComponents, percent: bool) -> list[Cell]:
+    items, answers = parts.items, parts.repeats
 
     def error(number: int, each: float) -> Number:
-        return quantity(math.sqrt((between + within / each) / number), percent=percent, digits=2 if percent else 1)
+        value = parts.standard_error(items=number, repeats=each)
+        return quantity(value, percent=percent, digits=2 if percent else 1)
 
-    share = parts.get("item_share")
     return [
         target,
         items,
         answers,
-        Number(float(parts["item"]), f"{parts['item']:.4f}"),
-        Number(within, f"{within:.4f}"),
-        "–" if share is None else quantity(float(share), percent=True),
-        quantity(float(parts["se"]), percent=percent, digits=2 if percent else 1),
+        Number(parts.item, f"{parts.item:.4f}"),
+        Number(parts.sampling, f"{parts.sampling:.4f}"),
+        "–" if math.isnan(parts.item_share) else quantity(parts.item_share, percent=True),
+        quantity(parts.se, percent=percent, digits=2 if percent else 1),
         error(items, 2.0 * answers),
         error(items, math.inf),
         error(2 * items, float(answers)),
