@@ -128,7 +128,7 @@ def _document_fields(name: str, schema: dict[str, Any]) -> Iterator[str]:
     yield "| field | value | meaning |"
     yield "| --- | --- | --- |"
     for key, entry in schema["properties"].items():
-        optional = "" if key in schema["required"] else ", may be absent"
+        optional = "" if key in schema.get("required", ()) else ", may be absent"
         yield f"| `{key}` | {_type_of(entry)}{optional} | {entry['description']} |"
     yield ""
 
