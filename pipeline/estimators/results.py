@@ -100,13 +100,13 @@ class Correction(Result):
     """What the one-step correction of a mean was, and what it did; NaN where a number is not defined.
 
     Attributes:
-        power: λ, averaged over items.
+        power: the power λ of the correction, averaged over items.
         power_rule: how it was chosen; "fixed" for a number.
         variance_reduction: 1 − SE²/SE² of the plain mean of the same labels.
         variance_reduction_low: lower end of its bootstrap interval over items.
         variance_reduction_high: upper end of the same.
         n_effective: labels of a plain mean with this standard error; infinite where the whole pool is labeled.
-        within_item_test_p: p-value of "draw 0 carries nothing on its own answer beyond the item".
+        within_item_test_p: chance of such draws if "draw 0 carries nothing on its own answer beyond the item" (p).
     """
 
     power: float = math.nan

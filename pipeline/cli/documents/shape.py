@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from inspect import getdoc
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -75,4 +75,4 @@ def _written(hint: Any) -> Any:
         return dict[str, Any]
     if origin in (types.UnionType, Union):
         return Union[tuple(_written(part) for part in parts)]  # noqa: UP007
-    return hint
+    return shape_of(hint, hint.__name__) if isinstance(hint, type) and is_dataclass(hint) else hint
