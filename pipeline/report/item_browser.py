@@ -21,6 +21,8 @@ from pipeline.report.values import clean
 
 BLOCK = 200
 """Items of one block; a block is unpacked when one of its items is opened."""
+_HELD = 5 * BLOCK
+"""Items whose rows are in memory at once: a run of 20,000 items took 840 MB with all of them."""
 _ROOM, _ROOM_PER_ITEM, _ROOM_ITEMS = 12_500_000, 2_500, 2_000
 """Most bytes of all blocks together up to 2,000 items, and for each item more."""
 _CUTS = (4_000, 2_800, 2_000, 1_400, 1_000, 700, 500, 350, 250, 120)
@@ -131,8 +133,9 @@ def _of_run(run: RunFolder, asked: AskedPrompts | None) -> Items:
 
     def blocks() -> Iterator[list[dict[str, Any]]]:
         rows = items.iter_rows(named=True)
-        while block := details.of(list(islice(rows, BLOCK))):
-            yield block
+        while held := list(islice(rows, _HELD)):
+            details.hold(held)
+            yield from (details.of(held[start : start + BLOCK]) for start in range(0, len(held), BLOCK))
 
     return Items(run.targets, blocks, note, run.axis, levels, roles)
 
@@ -145,6 +148,7 @@ def _fitting_cut(details: ItemDetails, items: pl.DataFrame) -> int:
     """The longest texts that fit, judged by items spread over the run."""
     rows = list(items.gather_every(max(1, items.height // _SAMPLED)).iter_rows(named=True))
     room = _ROOM + _ROOM_PER_ITEM * max(0, items.height - _ROOM_ITEMS)
+    details.hold(rows)
     for cut in _CUTS[:-1]:
         details.cut = cut
         if len(data_block("sample", details.of(rows))) / max(len(rows), 1) * items.height <= room:

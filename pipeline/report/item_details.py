@@ -6,50 +6,23 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import polars as pl
-
 from pipeline.benchmark.extraction import strip_confidence
 from pipeline.report.asked_prompts import AskedPrompts
 from pipeline.report.run_folder import RunFolder
 from pipeline.report.values import clean
 
 Rows = dict[str, list[tuple[Any, ...]]]
-_TOGETHER = 50
-"""Items whose rows are read at once."""
-
-
-class _ByItem:
-    """The rows of a table by item, for items in the order of their ids."""
-
-    def __init__(self, frame: pl.DataFrame, columns: Sequence[str]) -> None:
-        chosen = frame.select("item_id", *columns)
-        self._frame = chosen if chosen["item_id"].is_sorted() else chosen.sort("item_id", maintain_order=True)
-        counts = self._frame["item_id"].rle().struct.unnest()
-        ids, lengths = counts["value"].to_list(), counts["len"].to_list()
-        self._at: dict[str, tuple[int, int]] = {}
-        start = 0
-        for item, length in zip(ids, lengths, strict=True):
-            self._at[item] = (start, length)
-            start += length
-
-    def of(self, items: Sequence[str]) -> Rows:
-        """Item → its rows, without the id; neighbours are read together."""
-        places = [(item, *self._at[item]) for item in items if item in self._at]
-        details: Rows = {}
-        for first in range(0, len(places), _TOGETHER):
-            near = places[first : first + _TOGETHER]
-            start, end = near[0][1], near[-1][1] + near[-1][2]
-            if end - start > 4 * sum(length for *_, length in near):  # spread over the table
-                for item, at, length in near:
-                    details[item] = self._rows(at, at + length)
-                continue
-            rows = self._rows(start, end)
-            for item, at, length in near:
-                details[item] = rows[at - start : at - start + length]
-        return details
-
-    def _rows(self, start: int, end: int) -> list[tuple[Any, ...]]:
-        return self._frame[start:end, 1:].rows()
+_COLUMNS = {
+    "responses": (
+        *("model", "stage", "draw", "text", "answer", "confidence", "confidence_reason"),
+        *("phi", "phi_reason", "outcome"),
+    ),
+    "preferences": ("target", "rater", "pair", "draw", "order", "verdict", "verdict_reason"),
+    "scores": ("target", "rater", "prompt", "candidate", "draw", "score", "repaired", "score_reason"),
+    "taus": ("target", "draw", "tau", "tau_reason"),
+    "candidates": ("target", "candidate", "answer", "phi", "phi_reason"),
+}  # fmt: skip
+"""What is read of each table, in the order of the tuples below."""
 
 
 class ItemDetails:
@@ -63,28 +36,21 @@ class ItemDetails:
         self.cut = cut
         self._asked = asked
         self._targets, self._anchors = run.targets, run.anchors
-        stages = pl.col("stage").is_in(["answer", "anchor"])
-        first = (pl.col("stage") == "auxiliary") & (pl.col("draw") < 2) & (asked is not None)
-        self._chains = _ByItem(run.responses.filter(first), ("draw", "text"))
-        answers = ("model", "stage", "draw", "text", "answer", "confidence", "confidence_reason", "phi", "phi_reason")
-        self._answers = _ByItem(run.responses.filter(stages), (*answers, "outcome"))
-        verdicts = ("target", "rater", "pair", "draw", "order", "verdict", "verdict_reason")
-        self._verdicts = _ByItem(run.preferences, verdicts)
-        self._scores = _ByItem(
-            run.scores, ("target", "rater", "prompt", "candidate", "draw", "score", "repaired", "score_reason")
-        )
-        self._taus = _ByItem(run.taus, ("target", "draw", "tau", "tau_reason"))
-        self._candidates = _ByItem(run.candidates, ("target", "candidate", "answer", "phi", "phi_reason"))
+        self._run, self._rows = run, dict[str, Rows]()
+
+    def hold(self, items: Sequence[dict[str, Any]]) -> None:
+        """Read the rows of these items of the items table, and let go of those that were held."""
+        ids = [item["item_id"] for item in items]
+        self._rows = {}
+        for name, columns in _COLUMNS.items():
+            self._rows[name] = self._run.rows(name, ids, columns)
 
     def of(self, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The details of rows of the items table."""
-        ids = [item["item_id"] for item in items]
-        tables = (self._answers, self._verdicts, self._scores, self._taus, self._candidates, self._chains)
-        rows = [table.of(ids) for table in tables]
-        return [self._item(item, [details.get(item["item_id"], []) for details in rows]) for item in items]
+        """The details of rows of the items table that are held."""
+        return [self._item(item, [rows.get(item["item_id"], []) for rows in self._rows.values()]) for item in items]
 
     def _item(self, item: dict[str, Any], rows: list[list[tuple[Any, ...]]]) -> dict[str, Any]:
-        answers = {(row[0], row[2]): row[1:] for row in rows[0]}
+        answers = {(row[0], row[2]): row[1:] for row in rows[0] if row[1] in ("answer", "anchor")}
         profile = item["profile"]
         return {
             "id": clean(item["item_id"]),
@@ -93,10 +59,17 @@ class ItemDetails:
             "choices": None if item["choices"] is None else [self._text(choice) for choice in item["choices"]],
             "profile": clean(profile) if isinstance(profile, str) else profile,
             "labeled": bool(item["labeled"]),
-            "targets": [self._target(name, answers, rows[:5]) for name in self._targets],
-            "chains": [self._maybe(text) for _, text in sorted(rows[5], key=lambda row: row[0])],
+            "targets": [self._target(name, answers, rows) for name in self._targets],
+            "chains": self._first_chains(rows[0]),
             "anchors": [self._anchor(answers.get((name, 0))) for name in self._anchors],
         }
+
+    def _first_chains(self, responses: Sequence[tuple[Any, ...]]) -> list[str | None]:
+        """The chains that a regressor was asked with first, where the page says what was asked."""
+        if self._asked is None:
+            return []
+        chains = [(row[2], row[3]) for row in responses if row[1] == "auxiliary" and row[2] < 2]
+        return [self._maybe(text) for _, text in sorted(chains, key=lambda chain: chain[0])]
 
     def _anchor(self, answer: tuple[Any, ...] | None) -> list[Any] | None:
         """[answer, φ, text, judged]"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +16,12 @@ from pipeline.errors import DataError
 from pipeline.evaluation.document import EstimateSet, read_estimates
 from pipeline.foreign_json import read_json
 from pipeline.report.document_tables import with_axis
-from pipeline.tables.store import read_table
+from pipeline.tables.store import read_table, scan_table
 
 _MOST_LOG = 800_000_000
 """Bytes of a log of calls (about two million of them) beyond which it is not read: repairs and drift are left out."""
+_TEXTS = 8_192
+"""Replies whose texts are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,15 @@ class RunFolder:
         """estimates.json."""
         return with_axis(read_estimates(self.path / "estimates.json"), self.axis)
 
-    def table(self, name: str, *, without: Collection[str] = ()) -> pl.DataFrame:
-        """One table of the run, or the columns of it that are not in ``without``."""
-        return read_table(self.path / "tables", name, without=without)
+    def rows(self, name: str, items: Sequence[str], columns: Sequence[str]) -> dict[Any, list[tuple[Any, ...]]]:
+        """Item → its rows of one table, as tuples of these columns."""
+        without = ("reasoning", "request_key", "finish_reason")
+        frame = read_table(self.path / "tables", name, without=without, items=items)
+        return frame.select("item_id", *columns).rows_by_key("item_id")
+
+    def table(self, name: str, *, without: Collection[str] = (), packed: Collection[str] = ()) -> pl.DataFrame:
+        """One table of the run."""
+        return read_table(self.path / "tables", name, without=without, packed=packed)
 
     def forget(self) -> None:
         """Let go of the tables that were read; they are read again when looked at."""
@@ -91,13 +99,17 @@ class RunFolder:
 
     @cached_property
     def responses(self) -> pl.DataFrame:
-        """The responses table, without the texts of chains of thought and the keys of requests."""
-        return self.table("responses", without=("reasoning", "request_key", "finish_reason"))
+        """The responses table with the ``length`` of each text in the place of texts, which memory need not hold."""
+        frame = self.table("responses", without=("text", "reasoning", "request_key", "finish_reason"))
+        lengths = scan_table(self.path / "tables", "responses").select(pl.col("text").str.len_chars().alias("length"))
+        parts = [lengths.slice(start, _TEXTS).collect() for start in range(0, max(frame.height, 1), _TEXTS)]
+        return frame.hstack(pl.concat(parts))
 
     @cached_property
     def preferences(self) -> pl.DataFrame:
-        """The preferences table."""
-        return self.table("preferences", without=("request_key",))
+        """The preferences table; names and verdicts are categories, since it is the longest table of a run."""
+        packed = ("item_id", "target", "rater", "pair", "order", "verdict")
+        return self.table("preferences", without=("request_key",), packed=packed)
 
     @cached_property
     def scores(self) -> pl.DataFrame:
@@ -112,7 +124,7 @@ class RunFolder:
     @cached_property
     def taus(self) -> pl.DataFrame:
         """The taus table."""
-        return self.table("taus", without=("request_key",))
+        return self.table("taus", without=("request_key",), packed=("item_id", "target"))
 
     @cached_property
     def candidates(self) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -133,8 +133,22 @@ def _path(folder: Path, name: str) -> Path:
     return path
 
 
-def read_table(folder: Path, name: str, *, without: Collection[str] = ()) -> pl.DataFrame:
-    """One table of a run as a frame, or those of its columns that are not in ``without``.
+def read_table(
+    folder: Path,
+    name: str,
+    *,
+    without: Collection[str] = (),
+    items: Sequence[str] | None = None,
+    packed: Collection[str] = (),
+) -> pl.DataFrame:
+    """One table of a run as a frame.
+
+    Args:
+        folder: of the run's tables.
+        name: of the table.
+        without: columns that are not read.
+        items: read the rows of these items alone.
+        packed: columns of few different texts, which come as categories: a quarter of the memory.
 
     Raises:
         DataError: it is not there, is damaged, or was written by a newer schema.
@@ -146,7 +160,12 @@ def read_table(folder: Path, name: str, *, without: Collection[str] = ()) -> pl.
         if version.isdigit() and int(version) > newest:
             raise DataError(f"{path}: schema {version} is newer than this program reads ({newest}); upgrade auxeval")
         kept = [column for column in pl.read_parquet_schema(path) if column not in without] if without else None
-        frame = pl.read_parquet(path, columns=kept, memory_map=False)
+        if items is None and not packed:
+            frame = pl.read_parquet(path, columns=kept, memory_map=False)
+        else:
+            chosen = pl.scan_parquet(path).select(kept or pl.all())
+            chosen = chosen if items is None else chosen.filter(pl.col("item_id").is_in(items))
+            frame = chosen.with_columns(pl.col(*packed).cast(pl.Categorical) if packed else []).collect()
     except pl.exceptions.PolarsError as error:
         raise DataError(
             f"{path}: not a readable Parquet table: {error}; auxeval resume {folder.parent} makes it again from the"

@@ -50,10 +50,10 @@ def scores(values: dict[tuple[str, str], float | None], *, rater: str = "judge")
 def responses(lengths: dict[tuple[str, str], int]) -> pl.DataFrame:
     """Answers of given lengths."""
     rows = [
-        {"item_id": item, "model": target, "stage": "answer", "draw": 0, "text": "x" * length, "outcome": "ok"}
+        {"item_id": item, "model": target, "stage": "answer", "draw": 0, "length": length, "outcome": "ok"}
         for (item, target), length in lengths.items()
     ]
-    return pl.DataFrame(rows, schema=dict(TABLES["responses"].columns))
+    return pl.DataFrame(rows, schema={**TABLES["responses"].columns, "length": pl.UInt32})
 
 
 def outcomes(values: dict[tuple[str, str], float]) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import itertools
 import json
 import re
@@ -10,10 +12,13 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.report import item_browser, run_folder
 from pipeline.report.page import write_report
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.finish import make_report
@@ -62,6 +67,38 @@ def test_the_same_run_gives_the_same_bytes(finished: Path) -> None:
     make_report(RunDirectory(finished))
     after = {path.name: path.read_bytes() for path in (finished / "report.html", *(finished / "figures").iterdir())}
     assert before == after
+
+
+def test_texts_are_read_a_window_of_items_at_a_time(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of 20,000 items took 840 MB, since all texts and verdicts were in memory while the page was written."""
+    run, windows = tmp_path / "run", list[int]()
+    shutil.copytree(finished, run)
+    write_report(run)
+    whole = (run / "report.html").read_text(encoding="utf-8")
+    read = run_folder.read_table
+
+    def counted(folder: Path, name: str, **given: Any) -> pl.DataFrame:
+        if name == "responses":
+            assert given["items"] is not None if "items" in given else "text" in given["without"]
+        windows.append(len(given.get("items") or ()))
+        return read(folder, name, **given)
+
+    monkeypatch.setattr(run_folder, "read_table", counted)
+    monkeypatch.setattr(item_browser, "_HELD", 7)
+    monkeypatch.setattr(item_browser, "BLOCK", 3)
+    monkeypatch.setattr(item_browser, "_SAMPLED", 6)
+    write_report(run)
+    assert max(windows) == 7
+    parted = (run / "report.html").read_text(encoding="utf-8")
+    assert items_of(parted) == items_of(whole)
+
+
+def items_of(page: str) -> list[dict[str, Any]]:
+    """The details of all items of a page, in its order."""
+    blocks = re.findall(r'id="block-\d+">([^<]*)<', page)
+    return [item for block in blocks for item in json.loads(gzip.decompress(base64.b64decode(block)))]
 
 
 def test_figures_and_paper_texts_lie_beside_the_page(finished: Path) -> None:

@@ -24,7 +24,9 @@ _COLUMNS = ("rater", "measure", "value", "95 % interval", "out of", "reading")
 
 def judges(run: RunFolder) -> tuple[Part, ...]:
     """The parts; none where nobody judged."""
-    made = parts_of(_pairs(run), _scores(run), _candidates(run))
+    pairs = _pairs(run)
+    run.forget()
+    made = parts_of(pairs, _scores(run), _candidates(run))
     return (Folded("How each rater judges: position, ties, verbosity, drift, repairs", made),) if made else ()
 
 
