@@ -14,6 +14,30 @@ _STEPS_TO_RECOVER = 16
 _WINDOW_S = 61.0  # the second more is for requests that overtake each other on their way
 
 
+@dataclass(slots=True, eq=False)
+class _Taken:
+    at: float
+    tokens: int
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What an attempt holds from its grant to its end.
+
+    Attributes:
+        generation: number of overloads before it.
+        answered: attempts that were answered before it.
+        reserved: the most tokens that it may take.
+        taken: its entry in the minute of tokens; None without a limit on them.
+    """
+
+    generation: int
+    answered: int
+    reserved: int = 0
+    taken: _Taken | None = None
+
+
 class ModelLimits:
     """Grants slots to the attempts of one model, first come first served.
 
@@ -52,7 +76,7 @@ class ModelLimits:
         self._rng = rng or random.Random()
         self._next_request = self._next_tokens = 0.0
         self._window = None if tpm is None else TokenWindow(tpm)
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[int, asyncio.Future[Slot]]] = deque()
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = 0.0
         self._generation = 0
@@ -70,39 +94,37 @@ class ModelLimits:
         """Seconds until the model may be asked again; 0 when it is not paused."""
         return max(0.0, self.paused_until - self._clock())
 
-    async def acquire(self, tokens: int) -> tuple[int, int]:
-        """Wait for a slot; returns the attempt's mark: its generation, and how many were answered before it."""
+    async def acquire(self, tokens: int) -> Slot:
+        """Wait for a slot for an attempt that may take so many tokens."""
         if not self._waiting and self._ready_at(tokens) <= self._clock() and self.in_flight < int(self.limit):
-            self._take(tokens)
-            return self._generation, self._answered
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            return self._take(tokens)
+        granted: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         self._waiting.append((tokens, granted))
         self._pump()
         try:
-            await granted
+            return await granted
         except asyncio.CancelledError:
             if granted.done() and not granted.cancelled():
-                self.release(tokens, 0)
+                self.release(granted.result(), 0)
             raise
-        return self._generation, self._answered
 
-    def release(self, reserved_tokens: int = 0, tokens: int = 0) -> None:
+    def release(self, slot: Slot, tokens: int = 0) -> None:
         """Give the slot back; ``tokens`` is what the attempt took of those it reserved, as far as is known."""
         self.in_flight -= 1
-        if self._window is not None:
-            self._window.correct(reserved_tokens, tokens)
+        if self._window is not None and slot.taken is not None:
+            self._window.correct(slot.taken, tokens)
         self._pump()
 
-    def cancel(self, reserved_tokens: int) -> None:
+    def cancel(self, slot: Slot) -> None:
         """Give a slot back that was not used: nothing was sent, and no pace is lost."""
         now = self._clock()
         if self._rpm is not None:
             self._next_request = max(now, self._next_request - 60.0 / self._rpm)
         if self._tpm is not None:
-            self._next_tokens = max(now, self._next_tokens - reserved_tokens * 60.0 / self._tpm)
-        self.release(reserved_tokens, 0)
+            self._next_tokens = max(now, self._next_tokens - slot.reserved * 60.0 / self._tpm)
+        self.release(slot)
 
-    def succeeded(self, reserved_tokens: int, tokens: int) -> None:
+    def succeeded(self, slot: Slot, tokens: int) -> None:
         """An attempt was answered: raise the limit, correct the tokens counted against tpm."""
         self._rate_limited_in_a_row = 0
         self._answered += 1
@@ -111,12 +133,12 @@ class ModelLimits:
             step = max(1.0, self.maximum / _STEPS_TO_RECOVER) / max(self.limit, 1.0) / self._caution
             self.limit = min(float(self.maximum), self.limit + step)
         if self._tpm is not None:
-            self._next_tokens -= (reserved_tokens - tokens) * 60.0 / self._tpm
+            self._next_tokens -= (slot.reserved - tokens) * 60.0 / self._tpm
 
-    def rate_limited(self, mark: tuple[int, int], retry_after: float | None) -> None:
+    def rate_limited(self, slot: Slot, retry_after: float | None) -> None:
         """A 429: pause the whole model, and halve the limit unless an attempt of the same generation did."""
         now = self._clock()
-        fresh = mark[0] == self._generation
+        fresh = slot.generation == self._generation
         if fresh:
             self._generation += 1
             self._rate_limited_in_a_row += 1
@@ -129,16 +151,15 @@ class ModelLimits:
             hint = 0.0 if retry_after is None else retry_after + 0.05
             self.paused_until = max(self.paused_until, now + max(hint, self._backoff))
 
-    def timed_out(self, mark: tuple[int, int]) -> bool:
-        """An attempt that began at ``mark`` was not answered in its time; whether others in flight may be why."""
-        generation, answered = mark
-        if generation != self._generation:
+    def timed_out(self, slot: Slot) -> bool:
+        """The attempt of this slot was not answered in its time; whether others in flight may be why."""
+        if slot.generation != self._generation:
             return True
         if self.limit <= 1:
             return False
         self._generation += 1
         self._caution *= 2.0
-        self.limit = max(1.0, min(self.limit / 2, (self._answered - answered) / 2))
+        self.limit = max(1.0, min(self.limit / 2, (self._answered - slot.answered) / 2))
         return True
 
     def close(self) -> None:
@@ -151,14 +172,16 @@ class ModelLimits:
         ready = max(self.paused_until, self._next_request, self._next_tokens)
         return ready if self._window is None else max(ready, self._window.free_at(tokens, self._clock()))
 
-    def _take(self, tokens: int) -> None:
+    def _take(self, tokens: int) -> Slot:
         self.in_flight += 1
         now = self._clock()
         if self._rpm is not None:
             self._next_request = max(now, self._next_request) + 60.0 / self._rpm
+        taken = None
         if self._tpm is not None and self._window is not None:
             self._next_tokens = max(now, self._next_tokens) + tokens * 60.0 / self._tpm
-            self._window.take(tokens, now)
+            taken = self._window.take(tokens, now)
+        return Slot(self._generation, self._answered, tokens, taken)
 
     def _pump(self) -> None:
         """Grant what can be granted; set a timer where only time is missing."""
@@ -174,8 +197,7 @@ class ModelLimits:
                 self._wake_at(ready)
                 return
             self._waiting.popleft()
-            self._take(tokens)
-            granted.set_result(None)
+            granted.set_result(self._take(tokens))
 
     def _wake_at(self, when: float) -> None:
         if self._timer is not None and not self._timer.done():
@@ -191,19 +213,11 @@ class ModelLimits:
         self._pump()
 
 
-@dataclass(slots=True)
-class _Taken:
-    at: float
-    tokens: int
-    counted: bool = True
-
-
 class TokenWindow:
     """Tokens of the attempts of the last minute: the most that each may take, then what it took.
 
-    Every attempt is corrected once, when it ends. A correction goes to the oldest attempt that reserved as much and was
-    not corrected yet. Should that be another one than has ended, the sum is the same while both are in the window, and
-    too high, never too low, after that.
+    Every attempt is corrected once, when it ends, and by its own entry: a correction that went to the oldest attempt of
+    the same size gave the tokens of a later one to a minute that was over, and the provider counted more than tpm.
 
     Args:
         limit: tokens a minute.
@@ -212,25 +226,18 @@ class TokenWindow:
     def __init__(self, limit: float) -> None:
         self._limit = limit
         self._taken: deque[_Taken] = deque()
-        self._open: dict[int, deque[_Taken]] = {}
         self._total = 0
 
-    def take(self, tokens: int, now: float) -> None:
-        """An attempt starts that may take so many."""
+    def take(self, tokens: int, now: float) -> _Taken:
+        """An attempt starts that may take so many; its entry."""
         self._forget(now)
         taken = _Taken(now, tokens)
         self._taken.append(taken)
-        self._open.setdefault(tokens, deque()).append(taken)
         self._total += tokens
+        return taken
 
-    def correct(self, reserved: int, tokens: int) -> None:
-        """An attempt that reserved so many has taken so many."""
-        waiting = self._open.get(reserved)
-        if not waiting:
-            return
-        taken = waiting.popleft()
-        if not waiting:
-            del self._open[reserved]
+    def correct(self, taken: _Taken, tokens: int) -> None:
+        """The attempt of this entry has taken so many."""
         if taken.counted:
             self._total += tokens - taken.tokens
         taken.tokens = tokens

@@ -18,7 +18,7 @@ from pipeline.models.flights import Flight
 from pipeline.models.identity import public_endpoint
 from pipeline.models.journal import Journal
 from pipeline.models.ledger import Attempt, Ledger
-from pipeline.models.limits import ModelLimits
+from pipeline.models.limits import ModelLimits, Slot
 from pipeline.models.negotiation import Negotiation
 from pipeline.models.pricing import KnownPrice, asked_service, find_price, reply_cost, worst_case
 from pipeline.models.providers import environment_base
@@ -143,18 +143,18 @@ class LiveModel:
             started_as = await self._start(ledger, request, key, flight)
             if started_as is None:
                 return None
-            attempt, mark = started_as
+            attempt, slot = started_as
             worst = attempt.worst
             started, took = self._clock.now(), worst.tokens
             if trace.last is not None and trace.too_late(started):  # the slot came too late
                 self._free(attempt)
-                self.limits.release(worst.tokens, 0)
+                self.limits.release(slot)
                 raise trace.last
             try:
                 raw = await self._send(transport, request, trace, started)
             except TransportError as error:
                 trace.last = error
-                self._failed(error, attempt, mark, trace)
+                self._failed(error, attempt, slot, trace)
                 raise
             except ConfigError:  # found before anything was sent
                 self._free(attempt)
@@ -171,7 +171,7 @@ class LiveModel:
                 else:
                     self._budget.settle(worst, actual)
                 took = (actual or worst).tokens
-                self.limits.succeeded(worst.tokens, took)
+                self.limits.succeeded(slot, took)
                 trace.counted += 1
                 self._see(raw, attempt)
 
@@ -182,7 +182,7 @@ class LiveModel:
                 return entry if await journal.do(store) else journal.cache.get(key) or entry
             finally:
                 trace.busy_s += self._clock.now() - started
-                self.limits.release(worst.tokens, took)
+                self.limits.release(slot, took)
 
         def on_wait(error: TransportError, seconds: float) -> None:
             self._before_attempt()
@@ -246,10 +246,8 @@ class LiveModel:
         costs = self._budget.usd is not None and self.price not in (None, Price(0.0, 0.0))
         return self._shown is None and self.spec.transport != "simulated" and (costs or self._budget.tokens is not None)
 
-    async def _start(
-        self, ledger: Ledger, request: Request, key: str, flight: Flight
-    ) -> tuple[Attempt, tuple[int, int]] | None:
-        """Reserve the worst case, wait for a slot, journal the attempt; it and its mark.
+    async def _start(self, ledger: Ledger, request: Request, key: str, flight: Flight) -> tuple[Attempt, Slot] | None:
+        """Reserve the worst case, wait for a slot, journal the attempt; it and its slot.
 
         None where the reply is in the cache by now: another process has asked.
         """
@@ -263,7 +261,7 @@ class LiveModel:
                 raise _out_of_budget(str(error)) from None
             flight.reason = "slot"
             try:
-                mark = await self.limits.acquire(worst.tokens)
+                slot = await self.limits.acquire(worst.tokens)
             except BaseException:
                 self._budget.release(worst)
                 raise
@@ -275,14 +273,14 @@ class LiveModel:
             except BaseException:
                 self._budget.depart()
                 self._free(attempt)
-                self.limits.cancel(worst.tokens)
+                self.limits.cancel(slot)
                 raise
             if opened == "open":
                 self._budget.depart()
                 flight.phase = "sending"
-                return attempt, mark
+                return attempt, slot
             self._budget.release(worst)
-            self.limits.cancel(worst.tokens)
+            self.limits.cancel(slot)
             if opened == "stored":
                 return None
             if opened == "refused":
@@ -310,15 +308,15 @@ class LiveModel:
         except TimeoutError:
             raise TransportError("timeout", f"no complete reply within {seconds:g} s", maybe_billed=True) from None
 
-    def _failed(self, error: TransportError, attempt: Attempt, mark: tuple[int, int], trace: CallTrace) -> None:
+    def _failed(self, error: TransportError, attempt: Attempt, slot: Slot, trace: CallTrace) -> None:
         if error.maybe_billed:
             self._write_off(attempt)
         else:
             self._free(attempt)
         if error.kind == "rate_limited" or error.overloaded:
-            self.limits.rate_limited(mark, error.retry_after)
+            self.limits.rate_limited(slot, error.retry_after)
         self.timed_out += error.kind == "timeout"
-        crowded = error.kind == "timeout" and self.limits.timed_out(mark)
+        crowded = error.kind == "timeout" and self.limits.timed_out(slot)
         if error.kind != "rate_limited":
             trace.counted += not crowded
         elif error.retry_after is not None and error.retry_after > max(_LONG_PAUSE_S, self.spec.call_deadline_s):

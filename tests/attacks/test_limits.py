@@ -17,7 +17,7 @@ from fault_server import FaultServer
 import pipeline
 from pipeline.errors import StoppedEarly
 from pipeline.models.faults import classify
-from pipeline.models.limits import ModelLimits
+from pipeline.models.limits import ModelLimits, Slot
 from tests.attacks.conftest import one_target
 from tests.attacks.test_money import run
 
@@ -84,9 +84,9 @@ async def test_a_hint_of_zero_does_not_shorten_our_own_back_off() -> None:
     pauses = []
     for _ in range(6):
         now = limits.paused_until
-        mark = await limits.acquire(0)
-        limits.rate_limited(mark, 0.0)
-        limits.release()
+        slot = await limits.acquire(0)
+        limits.rate_limited(slot, 0.0)
+        limits.release(slot)
         pauses.append(limits.paused_until - now)
     assert all(pause >= 0.5 * 2**k for k, pause in enumerate(pauses))
     now = limits.paused_until
@@ -147,15 +147,17 @@ async def test_one_slot_and_sixteen_in_flight_end_with_none_failed(slots: int, t
 
 async def test_a_time_out_lowers_the_concurrency_once_per_generation() -> None:
     limits = ModelLimits(16, clock=time.monotonic, sleep=asyncio.sleep)
-    marks = [await limits.acquire(0) for _ in range(16)]
+    slots = [await limits.acquire(0) for _ in range(16)]
     for _ in range(6):
-        limits.succeeded(0, 0)
-    assert limits.timed_out(marks[0])
+        limits.succeeded(slots[0], 0)
+    assert limits.timed_out(slots[0])
     assert limits.limit == 3
-    assert limits.timed_out(marks[1])  # the same overload
+    assert limits.timed_out(slots[1])  # the same overload
     assert limits.limit == 3
-    alone = (marks[0][0] + 1, 6)
+    alone = Slot(slots[0].generation + 1, 6)
     assert limits.timed_out(alone)
     assert limits.limit == 1
-    assert not limits.timed_out((marks[0][0] + 2, 6))  # alone, and still not in time: an attempt like any other
+    assert not limits.timed_out(
+        Slot(slots[0].generation + 2, 6)
+    )  # alone, and still not in time: an attempt like any other
     limits.close()
