@@ -171,7 +171,7 @@ class DesignConfig(Section):
     judge_prompts: Annotated[int, Field(ge=1, le=3)] = 3
     """How many of the three pointwise prompts each judge is asked."""
     form_limit: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of a target's first twenty answers that may be unread, cut off or failed before the run stops; 1: never."""
+    """Share of a model's first twenty replies in a stage that may be unread, cut off or failed; 1: never stops."""
     auxiliary_max_tokens: PositiveInt = 2048
     """Token limit of an auxiliary chain; one that is cut off there still counts."""
     tau: TauConfig = TauConfig()

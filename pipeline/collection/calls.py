@@ -102,6 +102,8 @@ class Caller:
         """Calls under way."""
         self.stopped: RunStopped | None = None
         """Once set, nothing new is asked."""
+        self.unusable: dict[str, str] = {}
+        """Request key → how a judgement ends in which nothing could be read, until its row is made."""
         self.on_end: Callable[[], None] = lambda: None
         """Told whenever a call has ended."""
 
@@ -184,6 +186,8 @@ class Caller:
         read = self._read(outcome, label.stage, parse)
         if isinstance(read, Invalid):
             self._count(label.stage).invalid += 1
+            text = outcome.reply.text if isinstance(outcome, Answered) else ""
+            self.unusable[outcome.key] = text[-_SHOWN_REPLY_CHARS:]
             return JudgedReply(None, "invalid", True, outcome.key)
         return replace(read, repaired=True)
 
@@ -201,6 +205,7 @@ class Caller:
             return JudgedReply(None, _failure_reason(outcome), False, outcome.key)
         reason = self._unusable(outcome, stage)
         if reason is not None:
+            self.unusable[outcome.key] = outcome.reply.text[-_SHOWN_REPLY_CHARS:]
             return JudgedReply(None, reason, False, outcome.key)
         if outcome.reply.outcome == "no_answer":  # nothing but thought: asking again would bring more of it
             return JudgedReply(None, "no_answer", False, outcome.key)

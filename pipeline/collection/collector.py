@@ -59,7 +59,7 @@ class Collector:
         progress: told (items done, items in all) after each item.
         stop_on_failures: whether too many terminal failures of a stage stop the run; off in a replay, whose
             failures are those of a run that went through.
-        stop_on_form: whether a target that mostly gives no usable answer stops it; else that is only said.
+        watch: counts what became of replies, and stops the run where a model gives mostly none that can be used.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Collector:
         progress: Callable[[int, int], None] | None = None,
         *,
         stop_on_failures: bool = True,
-        stop_on_form: bool = True,
+        watch: FormWatch | None = None,
     ) -> None:
         self._benchmark = benchmark
         self._progress = progress
@@ -86,8 +86,7 @@ class Collector:
         self._caller = Caller(config, asker, prompts, stop_on_failures=stop_on_failures)
         self._caller.on_end = self._wake.set
         self._grader = Grader(benchmark.grading, tolerance=benchmark.tolerance)
-        self._form = FormWatch(config.design.form_limit, stops=stop_on_failures and stop_on_form)
-        self._targets = frozenset(plan.targets)
+        self._form = watch or FormWatch(config, stops=stop_on_failures)
         questions = {item.item_id: question_key(item.question) for item in benchmark.items} if plan.examples else {}
         pool = example_pool(config, labeled, questions)
         self._examples = Examples(pool, plan.targets, plan.examples, questions)
@@ -175,11 +174,15 @@ class Collector:
 
     def _take(self, row: Row) -> None:
         self._rows[row.table] += 1
-        if isinstance(row, ResponseRow) and row.model in self._targets:
-            stop = self._form.take(row)
-            if stop is not None:
-                self._caller.stopped = self._caller.stopped or stop
+        text = row.text if isinstance(row, ResponseRow) else self._caller.unusable.pop(_request_key(row), "")
+        stop = self._form.take(row, text or "")
+        if stop is not None:
+            self._caller.stopped = self._caller.stopped or stop
         self._sink(row)
+
+
+def _request_key(row: Row) -> str:
+    return getattr(row, "request_key", None) or ""
 
 
 async def _let_begin() -> None:

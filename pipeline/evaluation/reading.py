@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ class StageReplies:
         invalid: empty, or still not in the asked form after a repair.
         refused: refused or filtered.
         failed: calls without a reply.
+        quotes: how up to three of the replies end that could not be used.
     """
 
     target: str
@@ -59,12 +60,13 @@ class StageReplies:
     invalid: int = 0
     refused: int = 0
     failed: int = 0
+    quotes: tuple[str, ...] = ()
 
     @classmethod
-    def from_counts(cls, target: str, stage: str, ends: Mapping[str, int]) -> StageReplies:
+    def from_counts(cls, target: str, stage: str, ends: Mapping[str, int], quotes: Sequence[str] = ()) -> StageReplies:
         """From how often each end was met."""
         kinds = ("ok", "cut", "unread", "invalid", "refused", "failed")
-        return cls(target, stage, *(ends.get(kind, 0) for kind in kinds))
+        return cls(target, stage, **{kind: ends.get(kind, 0) for kind in kinds}, quotes=tuple(quotes))
 
     @property
     def asked(self) -> int:
@@ -78,12 +80,13 @@ class StageReplies:
 
     def to_dict(self) -> dict[str, Any]:
         """As in estimates.json."""
-        return asdict(self)
+        return {**asdict(self), "quotes": list(self.quotes)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StageReplies:
-        """From estimates.json."""
-        return cls(**{name: data[name] for name in cls.__dataclass_fields__})
+        """From estimates.json, also of a version that quoted nothing."""
+        counts = {name: data[name] for name in cls.__dataclass_fields__ if name != "quotes"}
+        return cls(**counts, quotes=tuple(map(str, data.get("quotes", ()))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,11 @@ def _document_parts(estimates: EstimateSet) -> dict[str, tuple[Part, ...]]:
     if sentences[_MOST_BESIDE:]:
         rest = tuple(Prose(sentence) for sentence in sentences[_MOST_BESIDE:])
         told.append(Folded(f"{len(rest)} more such sentences", rest))
+    lost = tables.replies(estimates)  # first where it is much: what follows rests on what is left
+    first = lost if tables.replies(estimates, tables.LOST) else None
     means = tables.means(estimates) if tables.singles(estimates) else None
     return {
-        "leaderboard": parts_of(board, board and tables.replies(estimates), tables.unread(estimates)),
+        "leaderboard": parts_of(first, board, None if first else lost, tables.unread(estimates)),
         "profiles": parts_of(profile_parts, _folded("The numbers of the profiles", along_tables),
                              _folded("Other profiles on the same labels", others)),
         "gaps": parts_of(gaps, tables.gaps(estimates), _several("Gaps along the profile", along) if along else None,

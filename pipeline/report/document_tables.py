@@ -15,6 +15,10 @@ from pipeline.evaluation.rehearsal import rehearsed_of
 from pipeline.evaluation.validity import JudgeValidity
 from pipeline.report.values import Axis, Cell, Column, Drawn, Number, Table, number, quantity, range_of, table
 
+LOST = 0.05
+"""Share of a stage's replies that could not be used, from which what became of them stands before the numbers."""
+_QUOTE_CHARS = 40
+
 
 def with_axis(estimates: EstimateSet, name: str) -> EstimateSet:
     """The document with the axis called by its name: the tables of a run call every axis ``profile``."""
@@ -285,14 +289,17 @@ def replies(estimates: EstimateSet, least: float = 0.0) -> Table | None:
         return None
     names = ("ok", "cut", "unread", "invalid", "refused", "failed")
     rows: list[list[Cell]] = [
-        [entry.target, entry.stage, *(getattr(entry, name) for name in names), f"{entry.lost:.1%}"]
+        [
+            entry.target, entry.stage, *(getattr(entry, name) for name in names), f"{entry.lost:.1%}",
+            repr(entry.quotes[0][-_QUOTE_CHARS:]) if entry.quotes else "",
+        ]
         for entry in estimates.replies
         if entry.lost > least
-    ]
+    ]  # fmt: skip
     note = (
         "cut: ended by the token limit; unread: nothing could be read; invalid: not in the asked form, even repaired."
     )
-    columns = ["target", "stage", "ok", "cut off", *names[2:], "lost"]
+    columns = ["target", "stage", "ok", "cut off", *names[2:], "lost", "for example"]
     return table(
         "What became of replies", columns, rows, numeric=range(2, 9), note=note, source="estimates.json, replies"
     )

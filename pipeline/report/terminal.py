@@ -26,8 +26,6 @@ _HELP = 1.05
 _MOST_WARNINGS = 6
 _SIDE_BY_SIDE = 4
 """Targets whose profiles fit beside each other."""
-_LOST = 0.05
-"""Share of a stage's replies that could not be used, from which the terminal says what became of them."""
 
 
 def print_estimates(
@@ -66,6 +64,8 @@ def print_estimates(
 
 def _tables(estimates: EstimateSet, title: str, judged: bool, every: bool) -> Iterator[Table]:
     """In the order in which a reader needs them."""
+    if (lost := tables.replies(estimates, tables.LOST)) is not None:
+        yield lost
     if judged and (judges := tables.judges(estimates)):
         yield judges
     board = tables.leaderboard(estimates, title)
@@ -73,8 +73,7 @@ def _tables(estimates: EstimateSet, title: str, judged: bool, every: bool) -> It
         yield board
     if tables.singles(estimates):
         yield tables.means(estimates, title if board is None or len(board.rows) < 2 else "Methods compared")
-    lost = tables.replies(estimates, _LOST)
-    for made in (lost, tables.unread(estimates), tables.gaps(estimates), tables.best_of_n(estimates)):
+    for made in (tables.unread(estimates), tables.gaps(estimates), tables.best_of_n(estimates)):
         if made is not None:
             yield made
     along = list(profile_tables.profiles(estimates))

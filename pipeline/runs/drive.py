@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.benchmark.items import Benchmark
 from pipeline.collection.collector import Collector
+from pipeline.collection.form_watch import FormWatch
 from pipeline.collection.rows import ResponseRow, Row, columns_of
 from pipeline.errors import ReplayMissError, StoppedEarly
 from pipeline.models.budget import Budget, Spent
@@ -108,12 +109,14 @@ async def _collect(
             negotiated=negotiated or None,
             on_negotiated=lambda name, learnt: _negotiated(manifest, name, learnt),
         )
+        watch = FormWatch(prepared.config, stops=prepared.stop_on_form)
         try:
             async with _interruptible(gateway, prepared.config.drain_s), gateway:
                 manifest.update(prices=_prices(gateway))
                 at_hand = None if quiet or log.at_hand else await _at_hand(prepared, cache)
-                async with Progress(log, planned_stages(prepared), gateway, at_hand=at_hand, quiet=quiet):
-                    await _run_collector(directory, prepared, gateway, spool)
+                planned = planned_stages(prepared)
+                async with Progress(log, planned, gateway, at_hand=at_hand, quiet=quiet, replies=watch.line):
+                    await _run_collector(directory, prepared, gateway, spool, watch)
             _refuse_dead_stages(log)
             _write_tables(directory, prepared, spool)
         except RunStopped as stop:
@@ -124,7 +127,7 @@ async def _collect(
             raise
         finally:
             spool.discard()
-            _record_spend(manifest, log, ledger.own(), gateway)
+            manifest.record(log, ledger.own(), gateway, watch)
     _finish(directory, prepared, manifest)
 
 
@@ -156,15 +159,16 @@ async def replay_collection(
             recorded_failures=failures,
             negotiated=negotiated,
         )
+        watch = FormWatch(prepared.config, stops=False)
         try:
             async with gateway:
-                await _run_collector(directory, prepared, gateway, spool, replaying=True)
+                await _run_collector(directory, prepared, gateway, spool, watch, replaying=True)
             if gateway.misses:
                 _refuse(directory, manifest, gateway)
             _write_tables(directory, prepared, spool)
         finally:
             spool.discard()
-            _record_spend(manifest, log, Spent(usd=log.totals.cost_usd), gateway)
+            manifest.record(log, Spent(usd=log.totals.cost_usd), gateway, watch)
     _finish(directory, prepared, manifest)
 
 
@@ -197,7 +201,13 @@ def _refuse(directory: RunDirectory, manifest: Manifest, gateway: Gateway) -> No
 
 
 async def _run_collector(
-    directory: RunDirectory, prepared: Prepared, gateway: Gateway, spool: RowSpool, *, replaying: bool = False
+    directory: RunDirectory,
+    prepared: Prepared,
+    gateway: Gateway,
+    spool: RowSpool,
+    watch: FormWatch,
+    *,
+    replaying: bool = False,
 ) -> None:
     embedding = wanted_embedding(prepared.config)
     texts = {item.question for item in prepared.benchmark.items} if embedding is not None else set()
@@ -214,7 +224,7 @@ async def _run_collector(
         gateway,
         prepared.prompts,
         take,
-        stop_on_form=prepared.stop_on_form,
+        watch=watch,
         stop_on_failures=not replaying,  # a replay meets the failures of a run that went through, in another order
     )
     await collector.run()
@@ -270,19 +280,6 @@ def _negotiated(manifest: Manifest, name: str, learnt: dict[str, Any]) -> None:
 
 def _prices(gateway: Gateway) -> dict[str, Any]:
     return {name: entry.get("price") for name, entry in gateway.describe().items()}
-
-
-def _record_spend(manifest: Manifest, log: CallLog, spent: Spent, gateway: Gateway) -> None:
-    """What the run has cost by its ledger, how much of that is an upper bound, and which models replies name."""
-    manifest.values["served"] = gateway.served.to_dict()
-    manifest.values["calls"] = log.totals.to_dict()
-    manifest.values["cost_usd"] = round(spent.usd + spent.possible_usd, 10) + 0.0
-    manifest.values["cost_upper_bound"] = (
-        {"calls": spent.possible_calls, "tokens": spent.possible_tokens, "usd": round(spent.possible_usd, 10) + 0.0}
-        if spent.possible_calls
-        else {}
-    )
-    manifest.save()
 
 
 def _write_tables(directory: RunDirectory, prepared: Prepared, spool: RowSpool) -> None:

@@ -48,7 +48,7 @@ def finish_run(directory: RunDirectory, config: RunConfig, manifest: Manifest, *
         estimates,
         warnings=tuple(dict.fromkeys((*noticed, *estimates.warnings))),
         unread=unread,
-        replies=stage_replies(tables),
+        replies=stage_replies(tables, manifest.values.get("quotes") or {}),
         audit=grading_error(tables),
         extra={**estimates.extra, **({"worth": worth} if worth else {}), **({"simulated": truth} if truth else {})},
     )

@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
+from pipeline.collection.form_watch import FormWatch
 from pipeline.config import RunConfig
-from pipeline.runs.call_log import read_calls
+from pipeline.models.budget import Spent
+from pipeline.models.gateway import Gateway
+from pipeline.runs.call_log import CallLog, read_calls
 from pipeline.runs.directory import LostManifest, RunDirectory, write_atomically
 
 _LOG = logging.getLogger(__name__)
@@ -105,6 +108,21 @@ class Manifest:
     def finish(self, state: State, *, reason: str | None = None, **values: Any) -> None:
         """Say how the run ended."""
         self.update(state=state, reason=reason, finished_at=now(), **values)
+
+    def record(self, log: CallLog, spent: Spent, gateway: Gateway, watch: FormWatch) -> None:
+        """What the run has cost by its ledger, how much of it is an upper bound, what replies name and how they end."""
+        unknown = {
+            "calls": spent.possible_calls,
+            "tokens": spent.possible_tokens,
+            "usd": round(spent.possible_usd, 10) + 0.0,
+        }
+        self.update(
+            served=gateway.served.to_dict(),
+            calls=log.totals.to_dict(),
+            cost_usd=round(spent.usd + spent.possible_usd, 10) + 0.0,
+            cost_upper_bound=unknown if spent.possible_calls else {},
+            quotes=watch.quotes(),
+        )
 
     def save(self) -> None:
         """Write the manifest in one step."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from pipeline.collection.stages import plan_calls
 from pipeline.models.pricing import find_price, reply_cost
 from pipeline.models.types import CallRecord, Usage
+from pipeline.report.values import plain
 from pipeline.runs.call_log import CallLog
 from pipeline.runs.forecast import assumed_tokens
 from pipeline.runs.pace import Pace, PlannedStage
@@ -64,6 +65,7 @@ class Progress:
         planned: what is expected.
         gateway: what is in flight, waiting and why.
         at_hand: (stage, model) → calls that need not be asked; by default those that the log knows.
+        replies: what became of replies that cannot be used; by default nothing is said of it.
         quiet: print nothing.
         stream: where to print; standard error by default.
         clock: seconds, monotonic.
@@ -76,11 +78,13 @@ class Progress:
         gateway: Watched,
         *,
         at_hand: Mapping[tuple[str, str], int] | None = None,
+        replies: Callable[[], str] = str,
         quiet: bool = False,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log, self._gateway, self._clock = log, gateway, clock
+        self._replies = replies
         self._planned: Counter[str] = Counter()
         for stage in planned:
             self._planned[stage.stage] += stage.calls
@@ -149,6 +153,8 @@ class Progress:
         while True:
             await asyncio.sleep(PLAIN_EVERY_S)
             print(f"auxeval: {self.line()}", file=self._stream, flush=True)
+            if lost := plain(self._replies()):
+                print(f"auxeval: not usable: {lost}", file=self._stream, flush=True)
 
     async def _live(self) -> None:
         from rich.console import Console, Group
@@ -164,5 +170,6 @@ class Progress:
             while True:
                 for stage, task in tasks.items():
                     bars.update(task, completed=self._log.seen[stage])
-                live.update(Group(bars, Text(self.line(), style="dim", overflow="ellipsis", no_wrap=True)))
+                line, lost = Text(self.line(), style="dim", overflow="ellipsis", no_wrap=True), plain(self._replies())
+                live.update(Group(bars, line, *([Text(f"not usable: {lost}", style="yellow")] if lost else [])))
                 await asyncio.sleep(_LIVE_EVERY_S)

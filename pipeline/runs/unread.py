@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline.collection.form_watch import COUNTED, ending
 from pipeline.config import RunConfig
 from pipeline.evaluation.document import Warned
 from pipeline.evaluation.reading import StageReplies, Unread
@@ -19,38 +20,23 @@ _FORMS = 3
 _SHOWN_CHARS = 60
 
 
-_ENDS = {"truncated": "cut", "no_answer": "unread", "empty": "invalid", "invalid": "invalid", "refused": "refused"}
-"""Reason of a null → what became of the reply; one that was never asked for is none."""
-_NEVER_ASKED = ("not_asked", "missing_input")
+def stage_replies(tables: RunTables, quotes: Mapping[str, Mapping[str, Sequence[str]]]) -> tuple[StageReplies, ...]:
+    """What became of every reply that the tables hold, by target and stage, as it was told during the run.
 
-
-def stage_replies(tables: RunTables) -> tuple[StageReplies, ...]:
-    """What became of every reply that the tables hold, by target and stage."""
-    told = [
-        _ends(tables.responses, "model", pl.col("stage"), "phi_reason", pl.col("outcome") == "ok"),
-        _ends(tables.scores, "target", pl.lit("score"), "score_reason", pl.col("score").is_not_null()),
-        _ends(
-            tables.preferences, "target",
-            pl.when(pl.col("pair") == "chains").then(pl.lit("preference")).otherwise(pl.lit("pairwise")),
-            "verdict_reason", pl.col("verdict").is_not_null(),
-        ),
-        _ends(tables.taus, "target", pl.lit("tau"), "tau_reason", pl.col("tau").is_not_null()),
-    ]  # fmt: skip
-    rows = pl.concat(told).group_by("target", "stage", "end", maintain_order=True).agg(pl.len())
-    counts: dict[tuple[str, str], dict[str, int]] = {}
-    for target, stage, end, count in rows.iter_rows():
-        counts.setdefault((target, stage), {})[end] = count
-    return tuple(StageReplies.from_counts(target, stage, ends) for (target, stage), ends in counts.items())
-
-
-def _ends(frame: pl.DataFrame, target: str, stage: pl.Expr, reason: str, ok: pl.Expr) -> pl.DataFrame:
-    """(target, stage, end) of each reply; what a judge was not asked, for want of an answer, is none."""
-    why = pl.col(reason)
-    if reason == "phi_reason":  # an answer without gold is graded by nobody, and read all the same
-        why = pl.when(pl.col("outcome").is_in(["truncated", "no_answer", "refused"])).then("outcome").otherwise(why)
-    end = pl.when(ok).then(pl.lit("ok")).otherwise(why.replace_strict(_ENDS, default="failed"))
-    asked = frame if reason == "phi_reason" else frame.filter(~why.fill_null("").is_in(_NEVER_ASKED))
-    return asked.select(pl.col(target).alias("target"), stage.alias("stage"), end.alias("end"))
+    Args:
+        tables: of the run.
+        quotes: target → stage → how replies end that could not be used.
+    """
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for name, columns in COUNTED.items():
+        kinds = getattr(tables, name).group_by(columns, maintain_order=True).len("replies")
+        for row in kinds.iter_rows(named=True):
+            if (told := ending(name, row)) is not None:
+                counts.setdefault((told.target, told.stage), Counter())[told.end] += row["replies"]
+    return tuple(
+        StageReplies.from_counts(target, stage, ends, quotes.get(target, {}).get(stage, ()))
+        for (target, stage), ends in counts.items()
+    )
 
 
 def unread_answers(config: RunConfig, tables: RunTables) -> dict[str, Unread]:

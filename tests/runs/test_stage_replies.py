@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 from fault_server import FaultServer
 
 import pipeline
+from pipeline.collection.form_watch import FormWatch
+from pipeline.errors import StoppedEarly
 from pipeline.evaluation.document import read_estimates
 from pipeline.evaluation.reading import StageReplies
 from pipeline.report import document_tables as tables
@@ -82,3 +86,45 @@ def test_a_judge_that_keeps_no_form_is_told(tmp_path: Path, server: FaultServer)
 def test_nothing_is_said_where_nothing_was_lost() -> None:
     fine = pipeline.evaluation.document.EstimateSet({}, replies=(StageReplies("a", "answer", ok=5),))
     assert tables.replies(fine) is None
+
+
+def test_the_watch_the_terminal_and_the_page_tell_the_same(
+    tmp_path: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One decision, three places: the watch once counted answers alone, by words of its own."""
+    watches: list[FormWatch] = []
+
+    class Kept(FormWatch):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            watches.append(self)
+
+    monkeypatch.setattr("pipeline.runs.drive.FormWatch", Kept)
+    server.fail("length", model="gpt", times=5)
+    server.fail("text", model="llama", content="I would rather not say.", times=4)
+    server.fail("text", model="judge", content="A fine answer indeed.")
+    result = _run(tmp_path, _config(server.url))
+    (watch,) = watches
+    after = {
+        key: {name: getattr(entry, name) for name in ("ok", "cut", "unread", "invalid", "refused", "failed")}
+        for key, entry in _by_stage(result).items()
+    }
+    assert {key: {name: counts[name] for name in after[key]} for key, counts in watch.counts.items()} == after
+    table = tables.replies(result.estimates)
+    assert table is not None
+    numbers = [[str(cell) for cell in row] for row in table.rows]
+    page = (result.path / "report.html").read_text()
+    first = page[page.index("What became of replies") :]
+    assert len(page) - len(first) < page.index("<caption>Models")  # before the numbers that rest on what is left
+    for row in numbers:
+        cells = [html.escape(cell) for cell in row[:-1]]
+        assert re.search(r"\s*".join(f"<t[dh][^>]*>{re.escape(cell)}</t[dh]>" for cell in cells), first), cells
+    assert any(entry.quotes == ("A fine answer indeed.",) for entry in result.estimates.replies)
+    assert "A fine answer indeed" in watch.line(9)
+
+
+def test_a_judge_that_keeps_no_form_stops_the_run(tmp_path: Path, server: FaultServer) -> None:
+    server.fail("text", model="judge", content="A fine answer indeed.")
+    config = http_config(server.url)
+    with pytest.raises(StoppedEarly, match=r"judge: 20 of its first 20 replies of stage \w+ .*'A fine answer indeed.'"):
+        _run(tmp_path, config)
