@@ -15,6 +15,7 @@ from pipeline.report.values import Figure
 
 _MOST_BESIDE = 6
 _ORDER = (
+    ("replies", "What became of replies", "Replies"),
     ("leaderboard", "Which is better", "Leaderboard"),
     ("profiles", "Along the profile", "Profiles"),
     ("gaps", "Paired gaps", "Gaps"),
@@ -78,11 +79,11 @@ def _document_parts(estimates: EstimateSet) -> dict[str, tuple[Part, ...]]:
     if sentences[_MOST_BESIDE:]:
         rest = tuple(Prose(sentence) for sentence in sentences[_MOST_BESIDE:])
         told.append(Folded(f"{len(rest)} more such sentences", rest))
-    lost = tables.replies(estimates)  # first where it is much: what follows rests on what is left
-    first = lost if tables.replies(estimates, tables.LOST) else None
+    lost, much = tables.replies(estimates), tables.replies(estimates, tables.LOST) is not None
     means = tables.means(estimates) if tables.singles(estimates) else None
     return {
-        "leaderboard": parts_of(first, board, None if first else lost, tables.unread(estimates)),
+        "replies": parts_of(lost if much else None),
+        "leaderboard": parts_of(board, None if much else board and lost, tables.unread(estimates)),
         "profiles": parts_of(profile_parts, _folded("The numbers of the profiles", along_tables),
                              _folded("Other profiles on the same labels", others)),
         "gaps": parts_of(gaps, tables.gaps(estimates), _several("Gaps along the profile", along) if along else None,

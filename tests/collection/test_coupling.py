@@ -119,6 +119,9 @@ async def test_without_any_example_there_is_no_prediction() -> None:
         return "garbage" if call.label.stage == "preference" else plain(call)
 
     done = await asyncio.wait_for(
-        collect(config(estimate=["one_step"], design=IN_CONTEXT), ScriptedAsker(answering), items(8)), 20
+        collect(
+            config(estimate=["one_step"], design={**IN_CONTEXT, "form_limit": 1}), ScriptedAsker(answering), items(8)
+        ),
+        20,
     )
     assert {row.tau_reason for row in done.table("taus")} == {"missing_input"}

@@ -127,4 +127,4 @@ def test_a_judge_that_keeps_no_form_stops_the_run(tmp_path: Path, server: FaultS
     server.fail("text", model="judge", content="A fine answer indeed.")
     config = http_config(server.url)
     with pytest.raises(StoppedEarly, match=r"judge: 20 of its first 20 replies of stage \w+ .*'A fine answer indeed.'"):
-        _run(tmp_path, config)
+        _run(tmp_path, config, yes=False)
