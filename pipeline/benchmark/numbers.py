@@ -64,7 +64,6 @@ _BEFORE_WORDS_TEXT = (
 _BEFORE_WORDS = frozenset(_BEFORE_WORDS_TEXT.split())
 _NOT_AFTER_TEXT = "of that who which is are was or to and thing way hand more less than one half third"
 _NOT_AFTER = frozenset(_NOT_AFTER_TEXT.split())
-_LETTER_TAIL = re.compile(r"[^\W\d_]+[²³23]?")
 
 
 @dataclass(frozen=True, slots=True)
