@@ -6,12 +6,15 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+
+from pipeline.giving_way import refuse_to_replace
 
 __all__ = ["main"]
 
@@ -44,6 +47,8 @@ _COMMANDS = {
 
 _LIGHT = ("runs", "skill", "schema", "cache", "config", "init")
 """Commands that load neither polars nor numpy."""
+_LOGGED = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+"""How a log begins: further lines are added to one, and to no other file."""
 _RESERVED_MIB, _RESERVED_A_CORE_MIB = 1200, 64
 """Address space that polars, OpenBLAS and their threads reserve, seen on 2 cores: 1,000 MiB abort, 1,500 do."""
 
@@ -99,6 +104,7 @@ def _set_up_logging(verbose: int, log_file: Path | None) -> None:
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if log_file is not None:
+        refuse_to_replace(log_file, lambda text: _LOGGED.match(text) is not None, "log")
         handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
     for handler in handlers:
         handler.addFilter(_without_secrets)

@@ -13,6 +13,7 @@ from typing import IO, Any, Literal, get_args
 
 from pipeline.errors import DataError
 from pipeline.foreign_json import read_json
+from pipeline.giving_way import refuse_to_replace
 from pipeline.models.cache import ReplyCache
 from pipeline.models.entries import DamagedEntry, Entry, entry_from_json, entry_to_json
 from pipeline.models.types import Failed, FailureKind
@@ -52,7 +53,11 @@ def write_cassette(
 
     Returns:
         Number of replies written.
+
+    Raises:
+        DataError: another file than a cassette is there.
     """
+    refuse_to_replace(path, _is_cassette, "cassette")
     draft = path.with_name(path.name + ".draft")
     count = 0
     with draft.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
@@ -65,6 +70,13 @@ def write_cassette(
             file.write(_line({"key": failed.key, "failed": error}))
     draft.replace(path)
     return count
+
+
+def _is_cassette(beginning: bytes) -> bool:
+    try:
+        return b'"kind":"auxeval cassette"' in zlib.decompressobj(wbits=31).decompress(beginning, 200)
+    except zlib.error:
+        return False
 
 
 def _line(document: Mapping[str, Any]) -> bytes:

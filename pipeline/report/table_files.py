@@ -13,6 +13,7 @@ from pipeline.csv_guard import guard
 from pipeline.errors import DataError
 from pipeline.estimators import Estimate, Profile
 from pipeline.evaluation.document import EstimateSet
+from pipeline.giving_way import refuse_to_replace
 from pipeline.report.document_page import document_sections, warnings
 from pipeline.report.document_tables import trace
 from pipeline.report.page import write_document
@@ -21,6 +22,7 @@ from pipeline.report.run_sections.repeats import repeats
 from pipeline.report.values import Cell
 
 _COLUMNS = ("target", "method", "at", "value", "se", "low", "high", "level", "n", "worth", "verdict")
+_HEAD = ",".join(_COLUMNS).encode()
 _EVERY = "Every estimate: what it is about, from how many labels, by which rule"
 
 
@@ -62,8 +64,10 @@ def write_table_report(
     """Write the files; what was written, without the figures.
 
     Raises:
-        DataError: the folder cannot be written.
+        DataError: the folder cannot be written, or holds other files of these names, the input of the command perhaps.
     """
+    refuse_to_replace(folder / "estimates.csv", lambda text: text.startswith(_HEAD), "table of estimates")
+    refuse_to_replace(folder / "estimates.json", lambda text: b'"schema"' in text[:40], "document of estimates")
     contents = {"estimates.json": estimates.to_json(), "estimates.csv": csv_text(estimates)}
     paths = []
     try:

@@ -44,7 +44,8 @@ def export_run(directory: RunDirectory, cassette: Path, *, cache_dir: Path | Non
         Number of responses.
 
     Raises:
-        InputError: the cache no longer holds a response of the run, or the benchmark has changed.
+        InputError: the cache no longer holds a response of the run, the benchmark has changed, or another file than a
+            cassette is there.
     """
     config = directory.own_config()
     prepared = prepare(config, directory, need_keys=False)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipeline.errors import InputError
+from pipeline.giving_way import refuse_to_replace
 from pipeline.report.printers.svg import standalone, svg
 from pipeline.studies.registry import Progress, Study, StudyOptions
 from pipeline.studies.results import StudyResult
@@ -96,14 +97,27 @@ def run_tasks(
 
 
 def run_study(study: Study, options: StudyOptions) -> StudyResult:
-    """Check the options against the study, then run it."""
+    """Check the options against the study, then run it.
+
+    Raises:
+        InputError: a table that is missing or not there, too few replicates, or a file of another kind in the place of
+            the result, before anything is computed.
+    """
     if study.needs_table and options.table is None:
         raise InputError(f"study {study.name} needs a table: auxeval study {study.name} TABLE")
     if options.table is not None and not options.table.exists():
         raise InputError(f"there is no table {options.table}")
     if options.reps is not None and options.reps < 2:
         raise InputError(f"--reps must be at least 2, got {options.reps}")
+    if options.out is not None:
+        refuse_to_replace(options.out, _is_result, "result of a study")
     return study.run(options)
+
+
+def _is_result(beginning: bytes) -> bool:
+    """A title over its underline, or a JSON document with a schema, as ``write_result`` begins."""
+    lines = beginning.split(b"\n", 2)
+    return beginning.startswith(b'{\n  "schema"') or (len(lines) > 1 and set(lines[1].strip()) == {ord("=")})
 
 
 def write_result(result: StudyResult, out: Path) -> list[Path]:
