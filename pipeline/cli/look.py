@@ -111,6 +111,8 @@ def _outcomes(given: list[str], looked: LookedAt, options: list[str]) -> LookDoc
     words += ["--signals", _joined(chosen.signals)] if chosen.signals and not wide else []
     for name, value in (("--id", chosen.id), ("--model", chosen.model), ("--rater", shape.rater)):
         words += [name, value] if value else []
+    for column, numbers in shape.maps.items():
+        words += ["--map", f"{column}: " + ", ".join(f"{word}={number:g}" for word, number in numbers.items())]
     named = {"gold": chosen.gold, "signals": ", ".join(chosen.signals), "id": chosen.id, "model": chosen.model}
     roles = {role: column for role, column in {**named, "wide": wide, "rater": shape.rater}.items() if column}
     line = shlex.join(["auxeval", "estimate", *given, *words, *options])

@@ -24,12 +24,77 @@ MISSING_SPELLINGS = frozenset(
 )
 """Spellings, in lower case, that mean: no value here."""
 
-_YES = frozenset(["true", "yes", "y", "t", "correct", "right", "pass", "passed", "wahr", "vrai"])
-_NO = frozenset(["false", "no", "n", "f", "incorrect", "wrong", "fail", "failed", "falsch", "faux"])
+_YES = frozenset(
+    [
+        *("true", "yes", "y", "t", "correct", "right", "pass", "passed", "good", "✅", "✔", "✓", "☑", "👍"),
+        *("wahr", "ja", "richtig", "vrai", "oui", "correcto", "verdadero", "sí", "si", "vero", "corretto", "sim"),
+        *(
+            "correto",
+            "verdadeiro",
+            "tak",
+            "да",
+            "верно",
+            "evet",
+            "doğru",
+            "是",
+            "对",
+            "正确",
+            "はい",
+            "正解",
+            "예",
+            "네",
+        ),
+        *("정답", "हाँ", "सही", "نعم", "صحيح"),
+    ]
+)
+_NO = frozenset(
+    [
+        *("false", "no", "n", "f", "incorrect", "wrong", "fail", "failed", "bad", "❌", "✗", "✘", "✖", "☒", "👎"),
+        *("falsch", "nein", "faux", "non", "incorrecto", "falso", "sbagliato", "não", "nao", "incorreto"),
+        *(
+            "nie",
+            "нет",
+            "неверно",
+            "hayır",
+            "yanlış",
+            "否",
+            "错",
+            "错误",
+            "いいえ",
+            "不正解",
+            "아니오",
+            "아니요",
+            "오답",
+        ),
+        *("नहीं", "गलत", "لا", "خطأ"),
+    ]
+)
+_SCALES = (
+    ("strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "somewhat disagree", "neutral", "somewhat agree", "agree", "strongly agree"),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
+    ("terrible", "bad", "ok", "good", "excellent"),
+    ("very bad", "bad", "ok", "good", "very good"),
+    ("very poor", "poor", "fair", "good", "very good", "excellent"),
+    ("very poor", "poor", "average", "good", "excellent"),
+    ("very low", "low", "medium", "high", "very high"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("none", "some", "all"),
+    ("no", "partly", "yes"),
+    ("no", "partially", "yes"),
+    ("wrong", "partially correct", "correct"),
+    ("incorrect", "partially correct", "correct"),
+    ("bad", "neutral", "good"),
+    ("negative", "neutral", "positive"),
+)
+"""Words of answer scales, lowest first; what numbers they are is proposed, not guessed."""
 _GRADES = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0}
 _THOUSANDS_COMMA = re.compile(r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")
 _DECIMAL_COMMA = re.compile(r"^[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+)?,\d+$")
 _SPACES = re.compile(r"(?<=\d)[\s\u00a0\u202f\u2009'’](?=\d{3}(\D|$))")
+_FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([1-9]\d*)")
 _SHOWN = 5
 
 
@@ -47,7 +112,7 @@ class Numbers:
 
 
 def number_column(table: UserTable, name: str, role: str = "column") -> Numbers:
-    """A column as numbers; yes/no words become 1 and 0, ``85%`` becomes 0.85, decimal commas are understood.
+    """A column as numbers; yes/no words are 1 and 0, ``85%`` is 0.85, ``4/5`` is 0.8, decimal commas are understood.
 
     Args:
         table: the table that holds it.
@@ -123,13 +188,13 @@ def _without_missing(column: pl.Series) -> pl.Series:
 def _spelled(table: UserTable, name: str, role: str, column: pl.Series) -> tuple[FloatArray, str | None]:
     """The slow way, on the distinct spellings: words, percent signs, decimal commas, thousands separators."""
     levels = column.drop_nulls().unique().sort().to_list()
-    words = {text.casefold() for text in levels}
+    words = {_word(text) for text in levels}
     grades = _GRADES if words <= set(_GRADES) and words & {"c", "i"} else {}
     plain = {text: _SPACES.sub("", text.replace("\u2212", "-").rstrip("%").strip()) for text in levels}
     convention = _comma_convention([text for text in plain.values() if "," in text], table.source.delimiter)
-    values: dict[str, float] = {}
+    values = _fractions(levels)
     for text in levels:
-        number = _read(text.casefold(), plain[text], convention, grades)
+        number = _read(_word(text), plain[text], convention, grades)
         if number is not None:
             values[text] = number / 100.0 if text.endswith("%") else number
     stray = [index for index, text in enumerate(column.to_list()) if text is not None and text not in values]
@@ -137,6 +202,26 @@ def _spelled(table: UserTable, name: str, role: str, column: pl.Series) -> tuple
         raise DataError(_stray_message(table, name, role, stray, column.len() - column.null_count()))
     numbers = column.replace_strict(pl.Series(levels), pl.Series([values[text] for text in levels]), default=None)
     return _as_floats(numbers.cast(pl.Float64)), _note(name, levels, convention, grades)
+
+
+def _word(text: str) -> str:
+    """As words are compared: in lower case, without the mark that makes an emoji of a sign."""
+    return text.casefold().replace("\ufe0f", "")
+
+
+def _fractions(levels: list[str]) -> dict[str, float]:
+    """``4/5`` as 0.8, where all such cells are parts of one number; dates are not."""
+    parts = {text: match for text in levels if (match := _FRACTION.fullmatch(text))}
+    whole = len({match[2] for match in parts.values()}) == 1
+    inside = all(float(match[1]) <= float(match[2]) for match in parts.values())
+    return {text: float(match[1]) / float(match[2]) for text, match in parts.items()} if whole and inside else {}
+
+
+def scale_of(column: pl.Series) -> dict[str, int]:
+    """Word → its place on the answer scale that a column's words belong to, from 1; empty where they belong to none."""
+    words = {_word(text) for text in _without_missing(column.cast(pl.String)).drop_nulls().unique()}
+    fitting = (scale for scale in _SCALES if len(words) > 1 and words <= set(scale))
+    return {word: place for place, word in enumerate(next(fitting, ()), 1)}
 
 
 def _read(word: str, plain: str, convention: str | None, grades: dict[str, float]) -> float | None:
@@ -176,6 +261,8 @@ def _note(name: str, levels: list[str], convention: str | None, grades: dict[str
         return f"column {name!r}: commas were read as thousands separators"
     if any(text.endswith("%") for text in levels):
         return f"column {name!r}: percentages were read as shares (85% is 0.85)"
+    if any(_FRACTION.fullmatch(text) for text in levels):
+        return f"column {name!r}: fractions were read as shares (4/5 is 0.8)"
     return None
 
 
@@ -187,6 +274,10 @@ def _stray_message(table: UserTable, name: str, role: str, stray: list[int], fil
             if {"model_a", "model_b"} <= set(table.source.columns):
                 mend = "votes on pairs of models: add --pairwise"
         else:
-            mend = "a signal must be a number; groups belong in --profile"
+            mend = "a signal must be a number; groups belong in --profile, and words get numbers with --map"
+        scale = scale_of(table.frame[name])
+        if scale:
+            numbers = ", ".join(f"{word}={number}" for word, number in scale.items())
+            mend = f"give its words numbers: add --map '{name}: {numbers}'"
         return f"{role} {name!r} holds text: {cells}; {mend}"
     return f"{role} {name!r} has {len(stray)} cells that are no numbers: {cells}; mend them, or empty them if unknown"

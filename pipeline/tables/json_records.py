@@ -28,7 +28,8 @@ class JsonFile:
         compression: of the whole file.
         encoding: in Python's spelling.
         document: one JSON value; else one object per line.
-        records: dotted steps from the document to the list of its rows; empty: the document is that list.
+        records: dotted steps from the document to the list of its rows; empty: the document is that list. A last step
+            ``*`` stands for the entries of an object, whose names become the field ``key``.
         explode: dotted name of a list within each row whose entries become rows; empty: none.
     """
 
@@ -115,13 +116,32 @@ def _document_rows(file: JsonFile) -> Iterator[tuple[int, Any]]:
     except ValueError as error:
         raise DataError(f"{file.path} is no JSON array of objects ({error})") from error
     rows = document
-    if file.records:
+    if file.records.rpartition(".")[2] == "*":
+        rows = _entries(document, file)
+    elif file.records:
         there, rows = nested_field({"": document}, f".{file.records}") if document else (False, None)
         if not there or not isinstance(rows, list):
             raise DataError(f"{file.path} has no list at --records {file.records}; {_proposal(document)}")
     elif not isinstance(rows, list):
         raise DataError(f"{file.path} holds one JSON object, not rows; {_proposal(document)}")
     yield from enumerate(rows, 1)
+
+
+def _entries(document: Any, file: JsonFile) -> list[dict[str, Any]]:
+    steps = file.records.rpartition(".")[0]
+    there, value = nested_field({"": document}, f".{steps}") if steps else (True, document)
+    if not there or not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
+        raise DataError(f"{file.path} has no object of objects at --records {file.records}; {_proposal(document)}")
+    return [{"key": name, **entry} for name, entry in value.items()]
+
+
+def _alike(value: dict[str, Any]) -> bool:
+    """Whether an object's entries are rows: objects of the same two fields or more, none of which is an object."""
+    entries = list(value.values())[:20]
+    if len(entries) < 2 or not all(isinstance(entry, dict) and len(entry) > 1 for entry in entries):
+        return False
+    same = all(entry.keys() == entries[0].keys() for entry in entries)
+    return same and not any(isinstance(part, dict) for entry in entries for part in entry.values())
 
 
 def _proposal(document: Any) -> str:
@@ -140,6 +160,8 @@ def row_lists(document: Any, depth: int = _MAX_DEPTH) -> list[tuple[str, int]]:
     def look(value: Any, steps: tuple[str, ...]) -> None:
         if isinstance(value, list) and steps and value and all(isinstance(entry, dict) for entry in value[:20]):
             places.append((".".join(steps), len(value)))
+        elif isinstance(value, dict) and _alike(value):
+            places.append((".".join((*steps, "*")), len(value)))
         elif isinstance(value, dict) and len(steps) < depth:
             for name, entry in value.items():
                 look(entry, (*steps, str(name)))

@@ -149,16 +149,23 @@ def _scan(source: TableSource, data: Any) -> tuple[pl.LazyFrame, list[str]]:
 
 def whole_csv(source: TableSource) -> pl.DataFrame:
     """Every cell of a CSV file as the text that it is, under the names of its header."""
-    lazy, names = _scan(source, _csv_input(source)[0])
+    try:
+        lazy, names = _scan(source, _csv_input(source)[0])
+        whole = lazy.with_columns(unguarded(pl.col(pl.String)).name.keep()).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{source.path}: {_csv_damage(source, error)}") from error
     named = {old: new for old, new in zip(names, source.columns, strict=True) if old != new}
-    return lazy.with_columns(unguarded(pl.col(pl.String)).name.keep()).collect().rename(named)
+    return whole.rename(named)
 
 
 def _blank_lines(source: TableSource) -> pl.Series:
     """(rows,) true where every cell of a CSV row is empty."""
-    lazy, names = _scan(source, _csv_input(source)[0])
-    cells = [_clean_text(pl.col(name)).is_null() for name in names]
-    return lazy.select(pl.all_horizontal(cells)).collect(engine="streaming").to_series()
+    try:
+        lazy, names = _scan(source, _csv_input(source)[0])
+        cells = [_clean_text(pl.col(name)).is_null() for name in names]
+        return lazy.select(pl.all_horizontal(cells)).collect(engine="streaming").to_series()
+    except (pl.exceptions.PolarsError, OSError) as error:  # a row that only the other columns damage
+        raise DataError(f"{source.path}: {_csv_damage(source, error)}") from error
 
 
 def _clean_text(column: pl.Expr, *, csv_cells: bool = True) -> pl.Expr:

@@ -100,3 +100,93 @@ def test_what_cannot_be_read_is_one_line(tmp_path: Path, capsys: pytest.CaptureF
             main(["look", str(path)])
         assert caught.value.code == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+WORDS = {  # yes, no
+    "german": ("ja", "nein"), "french": ("Oui", "Non"), "spanish": ("sí", "no"), "russian": ("да", "нет"),
+    "chinese": ("是", "否"), "japanese": ("はい", "いいえ"), "signs": ("✔\ufe0f", "✖\ufe0f"), "emoji": ("✅", "❌"),
+    "spreadsheet": ("TRUE", "FALSE"), "passes": ("pass", "fail"),
+}  # fmt: skip
+SCALE = ("strongly disagree", "disagree", "neutral", "agree", "strongly agree")
+CELLS = {
+    "share": lambda value: str(value),
+    "percent": lambda value: f"{value:.0%}",
+    "fraction": lambda value: f"{value * 4:.0f}/4",
+    "scale": lambda value: SCALE[round(value * 4)],
+}
+
+
+def estimated(capsys: pytest.CaptureFixture[str], path: Path) -> dict[str, Any]:
+    """Model → its LACE mean, by the command that ``look`` prints."""
+    words = shlex.split(look(capsys, path)["next"])
+    assert words[:2] == ["auxeval", "estimate"], words
+    targets = json.loads(call(capsys, *words[1:], "--json"))["targets"]
+    return {model: target["lace"]["value"] for model, target in targets.items()}
+
+
+@pytest.mark.parametrize("words", sorted(WORDS))
+def test_words_for_yes_and_no_are_read(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    yes, no = WORDS[words]
+    pl.DataFrame(ROWS).write_csv(tmp_path / "plain.csv")
+    told = [{**row, "human": None if row["human"] is None else yes if row["human"] else no} for row in ROWS]
+    pl.DataFrame(told).write_csv(tmp_path / "told.csv")
+    assert estimated(capsys, tmp_path / "told.csv") == estimated(capsys, tmp_path / "plain.csv")
+
+
+@pytest.mark.parametrize("cells", sorted(CELLS))
+def test_shares_in_any_spelling_are_one_signal(cells: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LACE does not ask for the scale of a signal, so every spelling gives one number."""
+    pl.DataFrame(ROWS).write_csv(tmp_path / "plain.csv")
+    told = [{**row, "judge": CELLS[cells](row["judge"])} for row in ROWS]
+    pl.DataFrame(told).write_csv(tmp_path / "told.csv")
+    plain, other = estimated(capsys, tmp_path / "plain.csv"), estimated(capsys, tmp_path / "told.csv")
+    assert other == pytest.approx(plain, abs=1e-9)
+
+
+def test_an_object_of_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame(ROWS).write_csv(tmp_path / "plain.csv")
+    entries = {f"{row['item']}/{row['model']}": row for row in ROWS}
+    for name, document in (("top.json", entries), ("deep.json", {"v": 2, "results": entries})):
+        (tmp_path / name).write_text(json.dumps(document))
+        assert estimated(capsys, tmp_path / name) == estimated(capsys, tmp_path / "plain.csv")
+
+
+def test_people_among_the_judges_are_the_gold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = [row for row in ROWS if row["model"] == "left"]
+    pl.DataFrame(first).write_csv(tmp_path / "plain.csv")
+    rows = [{"item": row["item"], "rater": "gpt", "score": row["judge"]} for row in first]
+    rows += [
+        {"item": row["item"], "rater": "human", "score": row["human"]} for row in first if row["human"] is not None
+    ]
+    pl.DataFrame(rows, infer_schema_length=None).write_csv(tmp_path / "raters.csv")
+    plain = json.loads(
+        call(
+            capsys,
+            "estimate",
+            tmp_path / "plain.csv",
+            "--gold",
+            "human",
+            "--signals",
+            "judge",
+            "--id",
+            "item",
+            "--json",
+        )
+    )
+    assert estimated(capsys, tmp_path / "raters.csv") == {"all": plain["targets"]["all"]["lace"]["value"]}
+
+
+def test_a_row_of_too_many_fields_is_one_line_for_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once an internal error, where the columns that were asked for are read and the blank lines are looked for."""
+    pl.DataFrame(ROWS).write_csv(tmp_path / "t.csv")
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    (tmp_path / "t.csv").write_text("\n".join([*lines[:9], lines[9] + ",more", *lines[10:]]) + "\n")
+    assert "line 10" in " ".join(look(capsys, tmp_path / "t.csv")["odd"])
+    roles = ("--gold", "human", "--id", "item", "--model", "model")
+    for words in (("estimate", "t.csv", *roles), ("labels", "export", "t.csv", "s.csv", *roles), ("import", "t.csv")):
+        command = [str(tmp_path / word) if word.endswith(".csv") else word for word in words]
+        with pytest.raises(SystemExit) as ended:
+            main([*command, *(["--out", str(tmp_path / "o.csv")] if words[0] == "import" else [])])
+        assert (ended.value.code, "internal" in capsys.readouterr().err) in ((2, False), (0, False))

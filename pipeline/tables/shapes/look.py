@@ -13,11 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError
-from pipeline.tables.cells import label_column, number_column
+from pipeline.tables.cells import label_column, number_column, scale_of
 from pipeline.tables.column_roles import ColumnRoles
 from pipeline.tables.shapes.files import plain_files
 from pipeline.tables.shapes.read import sources_of
 from pipeline.tables.shapes.shape import TableShape
+from pipeline.tables.shapes.turned import mapped
 from pipeline.tables.table_source import TableSource
 from pipeline.tables.user_table import UserTable, read_user_table
 
@@ -30,6 +31,7 @@ _GOLD = re.compile(r"gold|correct|human|expert|outcome|^ok$|^y$|right|pass(ed)?$
 _ID = re.compile(r"(^|[^a-z])(u?id|item|question|prompt|example|instance|key|trace)s?([^a-z]|$)", re.IGNORECASE)
 _MODEL = re.compile(r"model|system|version|target|engine", re.IGNORECASE)
 _RATER = re.compile(r"judge|rater|grader|annotator|reviewer", re.IGNORECASE)
+_PERSON = re.compile(r"human|expert|people|person|gold", re.IGNORECASE)
 _SIDES = (("model_a", "model_b"), ("model_1", "model_2"), ("a", "b"), ("left", "right"))
 _VOTE = re.compile(r"winner|vote|human|preference|verdict|judge", re.IGNORECASE)
 
@@ -108,7 +110,7 @@ def look_at(path: Path) -> LookedAt:
     wide = _wide(source.columns)
     shape = replace(shape, wide=wide)
     guess, rater = (Guess(roles=_wide_roles(table, wide)), None) if wide else _guess(table)
-    shape = replace(shape, rater=rater)
+    shape = replace(shape, rater=rater, maps=_scales(table, guess.roles))
     odd += table.notes
     return LookedAt(source, shape, table.frame.height, _sample(table), guess, tuple(odd))
 
@@ -160,6 +162,22 @@ def _numeric(table: UserTable, name: str) -> NDArray[np.float64] | None:
         return None
 
 
+def _values(table: UserTable, name: str) -> NDArray[np.float64] | None:
+    """The column as numbers, also where its words are those of an answer scale."""
+    numbers = _numeric(table, name)
+    scale = scale_of(table.frame[name]) if numbers is None else {}
+    if not scale:
+        return numbers
+    return number_column(mapped(table, {name: scale}), name).values
+
+
+def _scales(table: UserTable, roles: ColumnRoles | None) -> dict[str, dict[str, float]]:
+    """The numbers of the words of the columns that are to be read as numbers."""
+    read = () if roles is None else (roles.gold, *roles.signals)
+    words = [name for name in read if name in table.frame.columns and _numeric(table, name) is None]
+    return {name: dict(scale_of(table.frame[name])) for name in words}
+
+
 def _distinct(table: UserTable, name: str) -> int:
     return int(table.frame[name].drop_nulls().n_unique())
 
@@ -172,14 +190,17 @@ def _guess(table: UserTable) -> tuple[Guess, str | None]:
             pairs = _pairs(table, lowered[a], lowered[b])
             if pairs is not None:
                 return Guess(pairs=pairs), None
-    numbers = {name: values for name in names if (values := _numeric(table, name)) is not None}
+    numbers = {name: values for name in names if (values := _values(table, name)) is not None}
     model = next((n for n in names if _MODEL.search(n) and 2 <= _distinct(table, n) <= _MOST_MODELS), None)
     items = [n for n in names if _ID.search(n) and n != model and _distinct(table, n) > 1]
-    item = max(items, key=lambda n: (bool(re.search("id|key", n, re.IGNORECASE)), _distinct(table, n)), default=None)
+    item = max(items, key=lambda n: _as_item(table, n, model), default=None)
     golds = [n for n in numbers if _GOLD.search(n) and n not in (item, model)]
     gold = min(golds, key=lambda n: (not np.isnan(numbers[n]).any(), names.index(n)), default=None)
     asked = _benchmark(names)
     judged = any(_RATER.search(n) or re.search("score|conf|prob", n, re.IGNORECASE) for n in names)
+    person = _person(table, numbers, item) if gold is None else None
+    if person is not None:
+        return person
     if gold is None or (asked.question and asked.answer == gold and model is None and not judged):
         return asked, None
     raters = [n for n in names if _RATER.search(n) and n not in numbers and 2 <= _distinct(table, n) <= 50]
@@ -188,6 +209,27 @@ def _guess(table: UserTable) -> tuple[Guess, str | None]:
     rater = raters[0] if raters and signals and item else None
     roles = ColumnRoles(gold, signals[:1] if rater else signals, id=item, model=model)
     return Guess(roles=roles), rater
+
+
+def _person(table: UserTable, numbers: dict[str, NDArray[np.float64]], item: str | None) -> tuple[Guess, str] | None:
+    """One row per rater, people among them: their scores are the gold."""
+    scores = [name for name, values in numbers.items() if name != item and _varies(values)]
+    for name in table.frame.columns:
+        if item is None or not scores or name in numbers or not _RATER.search(name):
+            continue
+        people = [rater for rater in dict.fromkeys(label_column(table, name).tolist()) if _PERSON.search(rater)]
+        if len(people) == 1:
+            return Guess(roles=ColumnRoles(people[0], (scores[0],), id=item)), name
+    return None
+
+
+def _as_item(table: UserTable, name: str, model: str | None) -> tuple[bool, bool, int]:
+    """How well a column names items: by its name, one row per item and model, and items that the models share."""
+    named = bool(re.search("id|key", name, re.IGNORECASE))
+    if model is None:
+        return named, True, _distinct(table, name)
+    single = table.frame.select(name, model).n_unique() == table.frame.height
+    return named, single, -_distinct(table, name) if single else _distinct(table, name)
 
 
 def _varies(values: NDArray[np.float64]) -> bool:
@@ -233,6 +275,8 @@ def _wide(columns: Sequence[str]) -> dict[str, str]:
             continue
         star = "*{}" if pattern.startswith("(?P<model>") else "{}*"
         signals = {role.strip("_.- "): star.format(role) for role in roles if role != gold}
+        if any(_MODEL.fullmatch(role) or _ID.fullmatch(role) for role in signals):
+            continue  # what names the row or its model differs from row to row: these are no columns of models
         return {"gold": star.format(gold), **signals}
     return {}
 

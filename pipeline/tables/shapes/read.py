@@ -109,7 +109,9 @@ def shaped_columns(
         roles = _wide_roles(roles, shape)
     gold, operation = computed_gold(roles.gold, [*columns, *shape.wide])
     named = [gold if name == roles.gold else name for name in roles.columns()]
+    by_person = shape.rater is not None and gold not in columns  # --gold names one of the raters then
     kept = [name for name in named if name not in shape.wide and not (shape.wide and name == MODEL)]
+    kept = [name for name in kept if not (by_person and name == gold)]
     kept += [shape.rater] if shape.rater and shape.rater not in kept else []
     kept += [column for column, _ in shape.where if column not in kept]
     inside = [column for columns in models.values() for column in columns.values()]

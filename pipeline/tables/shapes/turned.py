@@ -112,10 +112,11 @@ def long_by_model(
 def one_row_per_item(table: UserTable, roles: ColumnRoles, rater: str) -> tuple[UserTable, ColumnRoles]:
     """Rows per judge become one signal per judge: its mean over its rows of an item and model.
 
-    The other columns must say the same in all rows of an item and model, where they say anything.
+    The other columns must say the same in all rows of an item and model, where they say anything. A gold that is no
+    column names a rater: the person among the judges.
 
     Raises:
-        InputError: no id or no signal is named.
+        InputError: no id or no signal is named, or a gold that is neither column nor rater.
         DataError: no judge named in a row, or rows that contradict each other (the first are named).
     """
     if roles.id is None:
@@ -129,7 +130,11 @@ def one_row_per_item(table: UserTable, roles: ColumnRoles, rater: str) -> tuple[
     if len(names) > 200:
         raise DataError(f"rater column {rater!r} has {len(names)} different values; does it name judges?")
     key = [roles.id, *([roles.model] if roles.model else [])]
+    by_person = roles.gold not in table.frame.columns
+    if by_person and roles.gold not in names:
+        raise InputError(f"there is no column {roles.gold!r}, and no {rater} of that name: {', '.join(names[:8])}")
     others = [name for name in roles.columns() if name not in {*key, *roles.signals}]
+    others = [name for name in others if not (by_person and name == roles.gold)]
     frame = table.frame.select(
         *key, *others, pl.Series(_RATER, raters), pl.Series(_PLACE, np.arange(table.frame.height)),
         *(pl.Series(name, number_column(table, name, "signal").values).fill_nan(None) for name in roles.signals),
@@ -152,7 +157,11 @@ def one_row_per_item(table: UserTable, roles: ColumnRoles, rater: str) -> tuple[
     turned = UserTable(
         table.source, grouped.drop(_PLACE), table.rows.gather(first), (*table.notes, note), files
     )  # fmt: skip
-    return turned, replace(roles, signals=tuple(columns))
+    if not by_person:
+        return turned, replace(roles, signals=tuple(columns))
+    if len(roles.signals) > 1 or roles.gold not in columns:
+        raise InputError(f"--gold {roles.gold} is a {rater}: give one column of scores with --signals")
+    return turned, replace(roles, signals=tuple(name for name in columns if name != roles.gold))
 
 
 def _refuse_contradictions(table: UserTable, frame: pl.DataFrame, key: list[str], others: list[str]) -> None:
