@@ -104,6 +104,7 @@ _FILLER = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS = re.compile(rf"^[\s{_CLOSE}.:：,，、;—–→|/=\-*_]*[\s{_OPEN}*_]*")
+_EQUATED = re.compile(r"^[\s$*]{0,4}[a-zA-Z]\s?=\s?")
 _TAIL = re.compile(rf"[\s{_CLOSE}.。．,，;；!！?？*_]*$")
 _PRONOUN = re.compile(
     r"\bI(?=\s(?:think|believe|guess|reckon|would|am|have|choose|pick|select|say|go|was|will|don|do|can|could|feel"
@@ -198,7 +199,7 @@ class _Texts:
 
     def index(self, answer: str) -> str | None:
         """The letter of the only choice that an answer is the text of."""
-        for candidate in dict.fromkeys((answer, bare_text(answer), strip_markup(answer))):
+        for candidate in dict.fromkeys((answer, bare_text(answer), strip_markup(answer), _EQUATED.sub("", answer))):
             exact = " ".join(unicodedata.normalize("NFC", candidate).split())
             if not exact:
                 continue
@@ -320,7 +321,8 @@ def _committed_letter(text: str, count: int, texts: _Texts | None) -> str | None
 def _explained(text: str) -> str | None:
     """The letter that comes first where the others stand in its explanation: ``B, because unlike (A) …``."""
     head = re.split(
-        r"\b(?:because|since|as opposed to|whereas|while|although|even though|weil|parce que|porque|потому)\b",
+        r"\b(?:because|since|as opposed to|whereas|while|although|even though|over|weil|parce que|porque|потому)\b"
+        r"|\((?!\s?(?:or|maybe|perhaps)\b)(?=[^()]{0,80}\s(?:is|are|was|would|seems|looks|comes|could)\b)",
         text,
         maxsplit=1,
         flags=re.I,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pipeline.benchmark.confidences import strip_confidence
 from pipeline.benchmark.languages import LANGUAGES, Language
+from pipeline.benchmark.number_terms import DENIED
 from pipeline.turn import read_turn
 
 Kind = Literal["line", "sentence", "bare", "json", "table", "tag", "hash", "box", "choose", "alone", "last", "first"]
@@ -29,6 +30,7 @@ _MAX_WORDS = 120
 _MAX_BOXES = 100
 _MAX_BOX_CHARS = 10_000
 _SINGLE_LINE_CHARS = 400
+_FEW_WORDS = 5
 _S = r"[ \t\u00a0\u202f\u3000]"
 _MARKS = r"[*_`\"'“”’」』】»)\]]"
 _LEADING = re.compile(r"[\s>#*_\-•·|–—\"'“「『【«(\[\\]*")
@@ -62,7 +64,11 @@ class Commitment:
 
 def reply_body(text: str) -> str:
     """The reply that an answer is looked for in: its own turn, without thought and stated confidence."""
-    return strip_confidence(read_turn(text).text).strip()
+    body = strip_confidence(read_turn(text).text).strip()
+    return _STRUCK.sub("", body).strip() or body if "~~" in body or "<" in body else body
+
+
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~(?=[ \t]{0,3}[^\s~])|<(del|s|strike)>[^<>\n]{1,200}</\1>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,7 @@ def _words(language: Language, verbs: str, qualifiers: str) -> _Words:
         rf"|{bound(language.qualifiers or qualifiers)}"
         rf"|(?:to|for|of|in){_S}{{1,3}}(?:(?:the|this|that|your|question|problem|above|multiple|choice|part|item"
         rf"|number|\d{{1,3}}|\([a-z]\))(?![^\W\d_]){_S}{{0,3}}){{1,6}}{quoted}?"
-        rf"|{quoted}))"
+        rf"|{quoted}|#?\d{{1,2}}(?={_S}{{0,2}}[:：])))"
     )
     after = re.compile(
         rf"{_MARKS}{{0,4}}{aside}{{0,5}}{_MARKS}{{0,4}}{_S}{{0,4}}"
@@ -133,12 +139,33 @@ def commitments(body: str) -> list[Commitment]:
     """
     if not body:
         return []
-    places = [*_announced(body), *_boxes(body), *_hashes(body)]
+    places = _announcements(body)
     cut = _next_turn(body, places)
     if cut is not None:
         body = body[:cut].rstrip()
-        places = [*_announced(body), *_boxes(body), *_hashes(body)]
-    return sorted(places, key=lambda place: place.start) + _unannounced(body)
+        places = _announcements(body)
+    return places + _unannounced(body)
+
+
+def _announcements(body: str) -> list[Commitment]:
+    places = sorted([*_announced(body), *_boxes(body), *_hashes(body)], key=lambda place: place.start)
+    if places:
+        corrected = _CORRECTED.search(body, max(places[-1].start, len(body) - _CONTENT_CHARS))
+        if corrected is not None:
+            content = corrected["content"] or corrected["free"]
+            places.append(Commitment(corrected.end() - len(content), content, "line", places[-1].comma))
+    return places
+
+
+_CORRECTED = re.compile(
+    r"^[ \t*_]{0,6}correction[ \t*_]{0,3}:[ \t*_]{0,4}(?P<free>[^\n]{1,80})"
+    r"|^[ \t*_(—–-]{0,6}(?:(?:no|oh|oops|wait|hmm+|actually|sorry|hold on|scratch that|correction|on second thought"
+    r"|i meant?|make that|i was wrong)[ \t]{0,2}[,.:;!…—–-]{0,3}[ \t]{1,2}){1,3}"
+    r"(?:(?:it is|it['’]s|that['’]s|it should be|should be|must be|make that|i meant?)[ \t]{1,2})?"
+    r"(?P<content>[$*(\\]{0,4}(?:[-−]?[$€£]?\d[\d.,]{0,20}|[A-J])[$*)%]{0,4}(?:[ \t][a-z]{1,12})?)[ \t.!]{0,3}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that says nothing but another number or letter than the one before: ``No wait, 43.``"""
 
 
 @lru_cache(maxsize=1)
@@ -240,7 +267,9 @@ def _place(body: str, start: int, end: int, words: _Words) -> Commitment | None:
             return None
         content_start, content = _below(body, content_start)
         return Commitment(content_start, content, "line", words.comma)
-    return Commitment(content_start, content, "bare", words.comma)
+    # A denial belongs to the answer: ``La respuesta no es 42 sino 43``.
+    denied = DENIED.match(content.lstrip(" ,:"))
+    return Commitment(content_start, content, "sentence" if denied else "bare", words.comma)
 
 
 def _line(body: str, start: int) -> str:
@@ -263,9 +292,23 @@ def _below(body: str, start: int) -> tuple[int, str]:
             close = body.find(f"\n{fence}", inside - 1, inside + _CONTENT_CHARS)
             return position, body[inside : close if close >= 0 else inside + _CONTENT_CHARS]
         if stripped not in _SKIPPED:
-            return position, stripped.removeprefix("> ").strip()
+            return position, _listed(body, position) or stripped.removeprefix("> ").strip()
         position = body.find("\n", position, position + _CONTENT_CHARS)
     return start, ""
+
+
+_BULLET = re.compile(r"\s{0,8}(?:[-*•+–]|\d{1,2}[.)])\s{1,4}(?=\S)")
+
+
+def _listed(body: str, position: int) -> str:
+    """The answer, or answers, that a list gives: ``- 42`` below a heading is 42 and was once -42."""
+    entries: list[str] = []
+    for line in body[position : position + _AFTER_CHARS].split("\n")[:8]:
+        bullet = _BULLET.match(line)
+        if bullet is None or (entries and len(line.split()) > _FEW_WORDS):
+            break
+        entries.append(line[bullet.end() :].strip())
+    return "; ".join(entries)
 
 
 def _field(body: str, start: int, words: _Words) -> Commitment:
@@ -320,7 +363,7 @@ def _hashes(body: str) -> Iterator[Commitment]:
 
 def _boxes(body: str) -> Iterator[Commitment]:
     r"""Every complete ``\boxed{…}`` or ``\fbox{…}`` that is not inside another; braces are counted."""
-    end = -1
+    end, place = -1, None
     if "box" not in body:
         return
     for match in list(re.finditer(r"\\(?:f?boxed|fbox)[ \t]{0,4}\{", body))[-_MAX_BOXES:]:
@@ -337,8 +380,22 @@ def _boxes(body: str) -> Iterator[Commitment]:
                 depth -= 1
             index += 1
         if depth == 0:
-            end = index
-            yield Commitment(match.start(), body[match.end() : index - 1], "box")
+            content, joined = (
+                body[match.end() : index - 1],
+                place is not None and _JOINS.fullmatch(body, end, match.start()),
+            )
+            if place is not None and joined:  # x = \boxed{1} or \boxed{2}: one answer of two parts
+                content = f"{place.content}, {content}"
+            elif place is not None:
+                yield place
+            end, place = index, Commitment(match.start(), content, "box")
+    if place is not None:
+        yield place
+
+
+_JOINS = re.compile(
+    r"[\s$]{0,6}(?:,|;|and|or|,\s?and|,\s?or|y|et|ou|und|oder|和|或|と|и|или)[\s$]{0,6}(?:[a-z]\s?=\s?)?", re.I
+)
 
 
 def last_boxed(text: str) -> tuple[int, str] | None:

@@ -57,7 +57,8 @@ def _pattern() -> re.Pattern[str]:
         rf"(?<![^\W\d_])(?:(?:my|overall|final|ma|mi|la|meine|niveau|nivel)[ \t]){{0,2}}[\"']?(?:{words})[\"']?"
         r"(?:[ \t]{0,2}(?:\([^()\n]{0,30}\)|（[^（）\n]{0,30}）))?"
         r"[*_]{0,3}[ \t]{0,4}(?:(?:level|score|rating|in (?:this|my) answer)[ \t]{0,4})?[*_]{0,3}[ \t\u00a0\u202f]{0,4}"
-        r"(?:[:：=＝]|(?:is|est|ist|es|é|è|是|为|は|은|는|là|adalah)(?=[^\n\d]{0,12}\d))[*_]{0,3}(?P<said>[^\n]*)",
+        r"(?:[:：=＝]|(?:is|est|ist|es|é|è|是|为|は|은|는|là|adalah)(?=[^\n\d]{0,12}\d)"
+        r"|(?=\d{1,3}(?:\.\d{1,2})?\s?%?[ \t]{0,2}[)\]]?\.?[ \t]{0,3}(?:\n|$)))[*_]{0,3}(?P<said>[^\n]*)",
         re.IGNORECASE,
     )
 

@@ -149,11 +149,20 @@ def _last_read(places: list[Commitment], choices: Sequence[str] | None) -> tuple
     return None, -1
 
 
+_TAKEN_BACK = re.compile(
+    r"[,.;…—–-]\s{0,3}(?:no|wait|actually|scratch that|sorry|correction|oops|i mean|make that)\b"
+    r"(?:[,.:;\s]{1,3}(?:no|wait|actually|it['’]s|it is|make that)\b){0,2}[,.:;\s]{0,3}",
+    re.IGNORECASE,
+)
 _STOP = re.compile(r"(?<=[^\s.(])[.!?。！？](?=\s|$|[^\W\d_a-z])")
 
 
 def _sentence_choice(content: str, choices: Sequence[str] | None) -> str | None:
     """The choice that a line names: whole, or in its first sentence where more follows."""
+    for taken_back in reversed(list(_TAKEN_BACK.finditer(content))):
+        again = choice_of(content[taken_back.end() :], choices)
+        if again is not None and again != CONFLICT:
+            return again
     led = letter_with_text(content, choices)
     if led is not None:
         return led

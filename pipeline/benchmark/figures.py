@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+from pipeline.benchmark.number_terms import spelled_minus
 from pipeline.benchmark.plain import ascii_digits, plain_text
 
 CURRENCY = "$€£¥₹₩₽₫₺¢"
@@ -32,7 +33,9 @@ def clean_figures(text: str, comma: bool) -> str:
     plain = plain_text(ascii_digits(text))
     plain = re.sub(r"\^\s?\{?\s?\\circ\s?\}?|\\degree\b", "°", plain)
     plain = spell_fractions(plain).strip()
-    plain = re.sub(r"\b(?:minus|negative)\s{1,3}(?=[\d.$€£]|[a-z])", "-", plain, flags=re.I)
+    plain = spelled_minus(re.sub(r"(?<=\d)/-(?!\d)", "", plain))
+    if comma:
+        plain = re.sub(r"(?<=\d)\s?(?:mila?|bin)\b(?!\.)", " thousand", plain)
     plain = re.sub(r"\\times\b", "*", plain)
     if re.search(r"\d[.,]\d", plain):
         plain = _western(plain, comma)

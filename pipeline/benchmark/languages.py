@@ -42,7 +42,8 @@ LANGUAGES = (
         "|seems? to be|appears? to be|comes? to|comes? out to|equals|becomes|reads",
         "final|correct|right|best|my|the|so|thus|therefore|hence|most likely|choice|option|letter|number|value|only"
         "|overall|short|and|then|that|probably|likely",
-        "option|choice|letter|choose|pick|select|go with|go for|going with|going for|opt for|vote for|settle on",
+        "option|choice|letter|choose|pick|select|go with|go for|going with|going for|opt for|vote for|settle on"
+        "|i['’](?:ll|d) say|i (?:would|will) say",
         "so|thus|therefore|hence|in conclusion|consequently|finally|overall|in total|altogether|this means|result",
     ),
     Language(

@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from typing import IO
 
-from pipeline.benchmark.math_text import read_expression, words_of
+from pipeline.benchmark.math_text import base_of, read_expression, words_of
 from pipeline.benchmark.numbers import is_plain_gold, numbers_equal, parse_number
 from pipeline.benchmark.plain import plain_text
 from pipeline.errors import DataError
@@ -221,6 +221,9 @@ def math_equal(answer: str, gold: str, *, who: str = "") -> bool:
         return False
     (given, given_unit), (wanted, wanted_unit) = read_expression(answer), read_expression(gold)
     if given_unit and wanted_unit and given_unit != wanted_unit:
+        return False
+    bases = base_of(given), base_of(wanted)
+    if all(bases) and bases[0] != bases[1]:
         return False
     words = words_of(answer), words_of(gold)
     if all(words):

@@ -39,7 +39,7 @@ _MAX_CHARS = 2_000
 
 def read_expression(text: str) -> tuple[str, str]:
     """An expression in LaTeX without its unit, and the unit ('' for none) in one spelling."""
-    text = _translated(text.strip()) if len(text) <= _MAX_CHARS else text
+    text = _translated(text.strip().replace(r"\varnothing", r"\emptyset")) if len(text) <= _MAX_CHARS else text
     match = _UNIT.search(text[-80:])
     if match is None:
         return text, ""
@@ -53,6 +53,12 @@ def read_expression(text: str) -> tuple[str, str]:
     ):
         return text, ""
     return head, _one_unit(name, match["power"] or "")
+
+
+def base_of(text: str) -> str | None:
+    """The base that a numeral is written in: ``101_2`` is not ``101_3``, which math-verify does not see."""
+    base = re.search(r"(?<=[\dA-F])\s?_\s?\{?\s?(?:\\text\{)?(\d{1,2}|[a-z]{3,12})\}{0,2}[.$\s]{0,3}$", text[-80:])
+    return base[1] if base else None
 
 
 def _one_unit(name: str, power: str) -> str:

@@ -21,6 +21,7 @@ SCALES: dict[str, int] = {
         "백": 10**2,
     "हज़ार": 10**3, "हजार": 10**3, "लाख": 10**5, "करोड़": 10**7, "ألف": 10**3, "آلاف": 10**3, "مليون": 10**6,
         "مليار": 10**9,
+    "млн": 10**6, "млрд": 10**9, "тыс": 10**3, "трлн": 10**12, "ملايين": 10**6,
     "হাজার": 10**3, "লাখ": 10**5, "লক্ষ": 10**5, "কোটি": 10**7,
 }  # fmt: skip
 """Words after a figure that multiply it, in lower case."""
@@ -39,6 +40,9 @@ _PARTS = {
     "fifth": Fraction(1, 5), "fifths": Fraction(1, 5), "sixth": Fraction(1, 6), "sixths": Fraction(1, 6),
     "eighth": Fraction(1, 8), "eighths": Fraction(1, 8), "tenth": Fraction(1, 10), "tenths": Fraction(1, 10),
 }  # fmt: skip
+_PLURAL_PARTS = frozenset(word for word in _PARTS if word.endswith("s"))
+_ORDINAL_WORDS = "first second third fourth fifth sixth seventh eighth ninth"
+_ORDINALS = {word: value for value, word in enumerate(_ORDINAL_WORDS.split(), 1)}
 _GREAT = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _CHINESE = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000}
@@ -85,8 +89,11 @@ def number_in_words(words: list[str]) -> tuple[Fraction, int] | None:
     value, taken = _whole(words)
     if taken == 0:
         return None
-    if words[taken : taken + 1] and words[taken] in _PARTS and value < 100:
-        return value * _PARTS[words[taken]], taken + 1
+    following = words[taken] if taken < len(words) else ""
+    if following in _ORDINALS and value % 10 == 0 and value >= 20:  # twenty-first; twenty thirds is another thing
+        return value + _ORDINALS[following], taken + 1
+    if following in _PARTS and value < 100 and (value == 1 or following in _PLURAL_PARTS or following == "quarter"):
+        return value * _PARTS[following], taken + 1
     if words[taken : taken + 2] in (["and", "a"], ["and", "one"]) and words[taken + 2 : taken + 3]:
         part = _PARTS.get(words[taken + 2])
         if part is not None:

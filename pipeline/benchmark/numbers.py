@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pipeline.benchmark.figures import CURRENCY, clean_figures, first_sentence, spell_fractions
+from pipeline.benchmark.number_terms import after_denial, bounded_after, bounded_before, is_bound
 from pipeline.benchmark.number_words import SCALES, chinese_number, number_in_words
 from pipeline.benchmark.plain import ascii_digits, plain_text
 from pipeline.benchmark.units import GLUED_UNITS, compound_value
@@ -32,15 +33,6 @@ _PERCENT = re.compile(
     r"|por cento\b|procent\b)",
     re.I,
 )
-_BOUND = re.compile(
-    r"[<>≤≥≦≧±≲≳]|\\(?:leq?|geq?|pm|mp|lt|gt|ne|neq)\b|!=|≠|\b(?:less|more|fewer|greater|smaller|larger|bigger"
-    r"|higher|lower|at least|at most|up to|over|under|"
-    r"below|above|minimum|maximum|exceeds?|between|no (?:more|less|fewer)|not|never|excluding|except|neither|nor"
-    r"|either|or|"
-    r"weniger|mehr|höchstens|mindestens|moins|plus de|menos|más de|menor|maior|between)\b|n't|n’t|小于|大于|不|少于"
-    r"|多于|至少|至多",
-    re.I,
-)
 _EXPLAINS = re.compile(
     r"\s{0,3}[,;:.(\[—–-]?\s{0,3}\(?(?:(?:and\s)?not\b|instead of|rather than"
     r"|which|because|since|as\b|i\.e|that is|that's|from|given|this|these|so\b"
@@ -54,7 +46,9 @@ _AGAIN = re.compile(
     r"[^\d\n]{0,60}?(?=[-−]?[$€£]?\d)",
     re.I,
 )
-_NOT_BUT = re.compile(r"\bnot\b[^\n]{1,60}?\b(?:but|rather|sondern)\b", re.I)
+_LETTER = r"(?:[^\W\d_]|[\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0e31-\u0e4e])"
+"""A letter, or a vowel sign of a script that writes them apart."""
+_NEXT_VALUE = re.compile(r",|;|\b(?:or|and|oder|und|ou|et|o|y|e|или|и)\s{1,3}[^\W\d_]\w{0,3}\s*$|或|和|または")
 _WORDS = re.compile(r"[a-z]+")
 _BEFORE_WORDS_TEXT = (
     "the answer is it a an of total about approximately roughly exactly around nearly almost only just so thus "
@@ -96,10 +90,9 @@ def parse_number(text: str, *, comma: bool = False, question: str = "") -> Numbe
     if not comma and _PLAIN.fullmatch(text):
         return Number(Fraction(text.strip()) if "." in text else Fraction(int(text)))
     cleaned = clean_figures(text, comma)
-    again = list(_AGAIN.finditer(cleaned)) or list(_NOT_BUT.finditer(cleaned))
-    if again:
-        return _sentence(cleaned[again[-1].end() :], question)
-    return _sentence(first_sentence(cleaned), question)
+    again = list(_AGAIN.finditer(cleaned))
+    instead = cleaned[again[-1].end() :] if again else after_denial(cleaned)
+    return _sentence(first_sentence(cleaned) if instead is None else instead, question)
 
 
 def names_number(text: str) -> bool:
@@ -154,8 +147,8 @@ def _equation(text: str, question: str) -> Number | None:
         number = _single(side, question) if side else None
         if number is not None:
             (approximate if rounded else exact).append(number)
-        elif "," in side and re.search(r"\d", side):
-            return None  # x = 72, y = 5
+        elif re.search(r"\d", side) and _NEXT_VALUE.search(side):
+            return None  # x = 72, y = 5; x = 3 or x = 4
     values = exact or approximate
     if not values:
         return None
@@ -170,7 +163,7 @@ def _single(text: str, question: str) -> Number | None:
     if match is None:
         return _in_words(text)
     before, rest = text[: match.start()], text[match.end() :]
-    if _BOUND.search(before) or re.search(r"\\|[*/^=]|[-+]\s*$", before):
+    if bounded_before(before) or bounded_after(rest) or re.search(r"\\|[*/^=]|[-+]\s*$", before):
         return None
     number = _value(match)
     if number is None:
@@ -195,7 +188,9 @@ def _single(text: str, question: str) -> Number | None:
 
 
 def _another_part(rest: str) -> bool:
-    return bool(re.match(r"\s{0,3}[^\W\d_]{1,14}\.?\s{0,2}(?:,|and)?\s{0,2}\d", rest)) and not _EXPLAINS.match(rest)
+    return bool(
+        re.match(r"\s{0,3}[^\W\d_]{1,14}\.?\s{0,2}(?:,|and)?\s{0,2}\d(?!\d{0,8} of (?:which|whom|them|these)\b)", rest)
+    ) and not _EXPLAINS.match(rest)
 
 
 def _leading_number(text: str) -> re.Match[str] | None:
@@ -225,7 +220,7 @@ def _scaled(value: Fraction, figure: str, rest: str) -> tuple[Fraction, str]:
     if money and (short := re.match(r"\s?([mbkMBKT])(?![^\W_])", rest)) is not None:
         return value * {"m": 10**6, "b": 10**9, "k": 10**3, "t": 10**12}[short[1].lower()], rest[short.end() :]
     for _ in range(3):
-        word = re.match(r"\s{0,3}([^\W\d_]{1,14}|[万萬亿億千百만억천백])(?![^\W_])", rest) or re.match(
+        word = re.match(rf"\s{{0,3}}({_LETTER}{{1,14}}|[万萬亿億千百만억천백])(?![^\W_])", rest) or re.match(
             r"\s{0,2}([万萬亿億千百만억천백])", rest
         )
         if word is None:
@@ -247,9 +242,9 @@ def _only_a_unit(value: Fraction, rest: str) -> bool:
     if re.match(r"\s{0,3}(?:mil\b|‰)", rest):  # a thousandth of an inch, a million, or a thousand in Spanish
         return False
     if rest[0].isalpha() or rest[0] in "°′″€£¥₹₩₽¢℃℉Ω":
-        tail = re.match(r"[^\W\d_]+|[°′″€£¥₹₩₽¢℃℉Ω]{1,2}[CF]?", rest)
+        tail = re.match(rf"{_LETTER}+|[°′″€£¥₹₩₽¢℃℉Ω]{{1,2}}[CF]?", rest)
         name = tail[0] if tail else ""
-        cjk = bool(name) and ord(name[0]) >= 0x2E80
+        cjk = bool(name) and ord(name[0]) >= 0x0590  # scripts that glue their units to figures
         if (
             name not in GLUED_UNITS
             and not cjk
@@ -275,10 +270,14 @@ def _only_a_unit(value: Fraction, rest: str) -> bool:
     if _EXPLAINS.match(rest):
         return not re.search(r"\b(?:or|maybe|perhaps)\s{1,3}[-$]?\d", rest)
     words = re.sub(r"[²³]|(?<=[a-zA-Z])\^?\{?[23]\}?(?!\d)|[₂₃]|\b(?:m|cm|km|ft|in|mm)\^?[23]\b", "", rest)
-    explained = re.search(r"[,;:.(—–]\s{0,3}\(?(?:which|because|since|as|i\.e|that is|so|from|given)\b|\(", words)
+    explained = re.search(
+        r"[,;:.(—–]\s{0,3}\(?(?:which|because|since|as|i\.e|that is|so|from|given"
+        r"|\d{1,9} of (?:which|whom|them|these))\b|\(",
+        words,
+    )
     head = words[: explained.start()] if explained else words
     if re.search(r"\d|[<>±]|\\", head) or (
-        re.search(r"\b(?:or|maybe|perhaps|to)\s{1,3}\w", head) and re.search(r"\bor\b", head)
+        re.search(r"\b(?:or|maybe|perhaps|to)\s{1,3}\w", head) and re.search(r"\bor\b(?! so\b)", head)
     ):
         return False
     if explained and words[explained.start()] == "(":
@@ -298,7 +297,7 @@ def _in_words(text: str) -> Number | None:
     if chinese is not None:
         value = chinese_number(chinese[1])
         return None if value is None else Number(value)
-    if not core.isascii() or re.search(r"[\d\\=<>/^_]", core) or _BOUND.search(core.replace("-", " ")):
+    if not core.isascii() or re.search(r"[\d\\=<>/^_]", core) or is_bound(core.replace("-", " ")):
         return None
     lowered = core.lower()
     negative = lowered.startswith("-")

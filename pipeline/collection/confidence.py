@@ -12,7 +12,7 @@ from pipeline.turn import read_turn
 _MAX_READ_CHARS = 100_000
 _WRAPPING = " \t\r\n\"'`*_[]{}“”‘’|"
 _CONFIDENCE = re.compile(
-    r"[~≈]?\s{0,3}(?P<value>\d+(?:[.,]\d+)?|\.\d+)\s{0,3}"
+    r"(?:[~≈]|(?:about|around|roughly|approximately|approx\.?|etwa|ca\.?|environ|около)\s)?\s{0,3}(?P<value>\d+(?:[.,]\d+)?|\.\d+)\s{0,3}"
     r"(?:(?P<percent>%|percent\b|per cent\b|prozent\b)|(?:/|out of|von|sur|de|из)\s{0,3}(?P<of>\d+(?:\.\d+)?))?"
     r"\s{0,3}(?:$|[.;,。)](?=\s|$)|[(（—–]\s{0,3}[^\d\s]|-\s[^\d\s]|because\b|since\b)",
     re.IGNORECASE,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 VERDICT_WORDS = (
-    r"verdicts?|winner|preference|preferred(?: response)?"
+    r"verdicts?|winner|choice|pick|preference|preferred(?: response)?"
     r"|judge?ment|decision|better response|urteil|gewinner"
     r"|entscheidung"
     r"|veredicto|ganador|vainqueur|gagnant|verdetto"
     r"|vincitore|veredito|vencedor|вердикт|победитель|решение"
-    r"|判定|结论|裁决|判决|胜者|获胜者|胜出者|結論|勝者|판정|결론|승자|평결|kết luận"
+    r"|判定|最终判断|判断|结论|裁决|判决|胜者|获胜者|胜出者|結論|勝者|판정|결론|승자|평결|kết luận"
     r"|phán quyết|karar|hüküm|kazanan|putusan|keputusan"
     r"|pemenang|الحكم|القرار|الفائز|निर्णय|फैसला|विजेता|রায়|বিজয়ী|সিদ্ধান্ত"
 )

@@ -39,7 +39,7 @@ _NOUN = (
     r"(?:the\s+)?(?:responses?|assistant|answers?|chain|solution|option|model|candidate|text|output|completion"
     r"|antwort|respuesta|réponse|risposta|resposta|ответ|回答|答案|응답|답변)?[\s_#:-]{0,3}"
 )
-_LABEL = re.compile(rf"{_NOUN}[(\[{{<\"'“*_]{{0,4}}(?P<label>A|B)[)\]}}>\"'”*_]{{0,4}}(?![\w])", re.I)
+_LABEL = re.compile(rf"{_NOUN}[(\[{{<\"'“*_]{{0,4}}(?P<label>A|B)[)\]}}>\"'”*_]{{0,4}}(?![A-Za-z0-9_À-ɏ])", re.I)
 _COMPARISON = re.compile(
     r"(?:response\s|answer\s)?\b(?P<left>[AB])\s?(?P<sign>>{1,3}|<{1,3}|≻+|≺+|=+|≈|~)\s?(?:response\s"
     r"|answer\s)?(?P<right>[AB])\b",
@@ -47,12 +47,16 @@ _COMPARISON = re.compile(
 )
 _FOLLOWS = re.compile(
     r"\s*(?:$|[.,;:!—–-](?:\s|$)|[(\[]|(?:is|was|wins?|seems|appears|has|performs?|does|by|because|since|as"
-    r"|slightly|clearly|much|significantly|ist|est|es|è|é|更好|がより|が)\b)",
+    r"|slightly|clearly|much|significantly|better|over|ist|est|es|è|é|更好|がより|が)\b)",
     re.I,
 )
 _BETTER = re.compile(
     r"\s*(?:is|was|seems|appears|performs|does)\s+(?:\w+\s+){0,3}?(?:better|best|winner|stronger|superior|preferred"
     r"|preferable|right|correct|more\s\w+)\b",
+    re.I,
+)
+_BESIDE = re.compile(
+    r"(?:\b(?:but|although|though|while|whereas|than|over|unlike|compared (?:to|with))\b|[(—–]\s?(?!or\b|and\b)|\s-\s)",
     re.I,
 )
 _NOT_BETTER = re.compile(
@@ -134,6 +138,8 @@ def stated_number(phrase: str, scale: Scale = UNIT) -> float:
         ValueError: as :func:`unit_number`.
     """
     text = phrase.strip(_WRAPPING).lstrip("([{").strip(_WRAPPING)
+    if retracts(text):
+        raise ValueError("is taken back")
     if re.match(r"[<>]\s{0,3}\d+(?:\.\d+)?\s{0,3}>", text):
         text = text[1:]
     match = _VALUE.match(text)
@@ -167,12 +173,16 @@ def verdict_label(text: str) -> str | None:
         return None
     if re.match(r"\s*(?:is|was|seems|appears|has|performs?|does)\b", rest) and not _BETTER.match(rest):
         return None
+    if retracts(rest):
+        return None
     head = re.split(r"[.;\n]|\bbecause\b|\bsince\b", rest, maxsplit=1)[0]
     other = "B" if label == "A" else "A"
     named = re.search(rf"(?<![\w']){other}(?![\w'])", head)
-    if named is not None and not _BETTER.match(rest):
-        return None
-    return label
+    if named is None or _BETTER.match(rest):
+        return label
+    # "A, but B is close" and "A (B is worse)" leave no doubt; "A and B", "A, but B is better" do.
+    beside = _BESIDE.search(head, 0, named.start()) and not _BETTER.match(head, named.end())
+    return label if beside else None
 
 
 def _compared(match: re.Match[str]) -> str | None:
@@ -203,7 +213,8 @@ def _stated(words: str) -> re.Pattern[str]:
         r"|النهائي)[ \t]{0,4}|(?:my|the"
         r"|own|mein|mi|ma|il|mio|meu)[ \t]{1,4}){0,4}"
         rf"[\"'“]?(?<![^\W\d_])(?:{words})(?![^\W\d_]{{3}})[\"'”]?[*_]{{0,3}}"
-        r"(?:[ \t]{1,3}(?:of|for (?:this|the) \w{1,20}|value))?[*_]{0,3}[ \t\u00a0\u202f]{0,4}"
+        r"(?:[ \t]{0,2}\([^()\n]{1,30}\))?(?:[ \t]{1,3}(?:of|for (?:this|the) \w{1,20}|value))?[*_]{0,3}"
+        r"[ \t\u00a0\u202f]{0,4}"
         r"(?:(?P<colon>[:：=])|(?P<verb>\b(?:is|would be|ist|lautet|est|es|è|é|это|adalah"
         r"|là)\b[:：]?|是|为|は|은|는)"
         r"|(?=[ \t]{0,2}[~≈]?\d))"
@@ -214,6 +225,7 @@ def _stated(words: str) -> re.Pattern[str]:
 
 _PATTERNS = {"verdict": _stated(VERDICT_WORDS), **{key: _stated(words) for key, words in NUMBER_WORDS.items()}}
 _TAGGED = {key: re.compile(rf"<{key}>(?P<said>[^<>]{{0,200}})</{key}>", re.IGNORECASE) for key in _PATTERNS}
+_AGAINST = re.compile(r"\s{0,2}(?:vs\.?|versus|and|or)\s{1,2}\[\[", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[\[(?P<said>[^\[\]\n]{1,40})\]\]")
 _MAX_STATEMENTS = 2_000
 
@@ -248,7 +260,7 @@ def _enclosed(text: str, key: str) -> Iterator[Statement]:
     for match in list(_TAGGED[key].finditer(text))[-_MAX_STATEMENTS:]:
         yield Statement(match.start(), match.end(), match["said"], True)
     for match in list(_BRACKETED.finditer(text))[-_MAX_STATEMENTS:]:
-        if not _CONTINUES.match(text, match.end()):
+        if not _CONTINUES.match(text, match.end()) or _AGAINST.match(text, match.end()):
             yield Statement(match.start(), match.end(), match["said"], True)
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from pipeline.benchmark.plain import unify
+from pipeline.benchmark.plain import ascii_digits, unify
 from pipeline.collection.judgements import (
     UNIT,
     Scale,
@@ -170,7 +170,7 @@ def parse_probability(text: str) -> Parsed[ProbabilityReply] | Invalid:
 
 
 def _parse(text: str, model: type[_Model], key: str, read: Callable[[str], Any]) -> Parsed[_Model] | Invalid:
-    text = unify(read_turn(text[-_MAX_JUDGED_CHARS:]).text).strip()
+    text = unify(ascii_digits(read_turn(text[-_MAX_JUDGED_CHARS:]).text)).replace("٫", ".").strip()
     if not text:
         return Invalid("it was empty")
     objects, mended = _objects(text, key)
@@ -205,7 +205,8 @@ def _plain(text: str, key: str, read: Callable[[str], Any]) -> tuple[Any, int]:
     if isinstance(stated, str):
         return Invalid(stated), 0
     if stated is not None:
-        return stated
+        cut = text.rfind("{") > text.rfind("}") and stated[1] == len(text) and text[-1].isdigit()
+        return (Invalid("its JSON object is cut off"), 0) if cut else stated  # 0.8 may have been the start of 0.85
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     last = lines[-1].strip("*_ ")
     alone = len(lines) == 1 or lines[-1] != last or key != "verdict"
@@ -315,7 +316,7 @@ def _fields(text: str, key: str) -> list[_Object]:
     pattern = re.compile(
         rf"[\"'“”]{key}[\"'“”]\s{{0,9}}:\s{{0,9}}(?P<said>\"[^\"\n]{{0,80}}\"|'[^'\n]{{0,80}}'"
         rf"|[“”][^“”\n]{{0,80}}[“”]|[^,}}\n\"'“”]{{1,80}})"
-        r"\s{0,9}(?P<end>,|\}|$)",
+        r"\s{0,9}(?P<end>,(?!\s?\d)|\}|$)",
         re.IGNORECASE | re.MULTILINE,
     )
     last = text.rfind("}")
