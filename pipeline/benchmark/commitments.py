@@ -12,6 +12,7 @@ from typing import Literal
 from pipeline.benchmark.confidences import strip_confidence
 from pipeline.benchmark.languages import LANGUAGES, Language
 from pipeline.benchmark.number_terms import DENIED
+from pipeline.benchmark.plain import boxes
 from pipeline.turn import read_turn
 
 Kind = Literal["line", "sentence", "bare", "json", "table", "tag", "hash", "box", "choose", "alone", "last", "first"]
@@ -27,8 +28,6 @@ _BEFORE_CHARS = 120
 _AFTER_CHARS = 400
 _CONTENT_CHARS = 4_000
 _MAX_WORDS = 120
-_MAX_BOXES = 100
-_MAX_BOX_CHARS = 10_000
 _SINGLE_LINE_CHARS = 400
 _FEW_WORDS = 5
 _S = r"[ \t\u00a0\u202f\u3000]"
@@ -148,7 +147,10 @@ def commitments(body: str) -> list[Commitment]:
 
 
 def _announcements(body: str) -> list[Commitment]:
-    places = sorted([*_announced(body), *_boxes(body), *_hashes(body)], key=lambda place: place.start)
+    places = sorted(
+        [*_announced(body), *(Commitment(start, content, "box") for start, content in boxes(body)), *_hashes(body)],
+        key=lambda place: place.start,
+    )
     if places:
         corrected = _CORRECTED.search(body, max(places[-1].start, len(body) - _CONTENT_CHARS))
         if corrected is not None:
@@ -359,49 +361,6 @@ def _hashes(body: str) -> Iterator[Commitment]:
         last = match.end() >= len(body)
         if last or re.match(r"[-−+(\[{*$€£¥]{0,6}\s{0,2}(?:\d|\.\d|[A-J]\b|\\)", content):
             yield Commitment(match.start("content"), content, "hash")
-
-
-def _boxes(body: str) -> Iterator[Commitment]:
-    r"""Every complete ``\boxed{…}`` or ``\fbox{…}`` that is not inside another; braces are counted."""
-    end, place = -1, None
-    if "box" not in body:
-        return
-    for match in list(re.finditer(r"\\(?:f?boxed|fbox)[ \t]{0,4}\{", body))[-_MAX_BOXES:]:
-        if match.start() < end:
-            continue
-        depth, index, last = 1, match.end(), min(len(body), match.end() + _MAX_BOX_CHARS)
-        while index < last and depth:
-            char = body[index]
-            if char == "\\":
-                index += 1
-            elif char == "{":
-                depth += 1
-            elif char == "}":
-                depth -= 1
-            index += 1
-        if depth == 0:
-            content, joined = (
-                body[match.end() : index - 1],
-                place is not None and _JOINS.fullmatch(body, end, match.start()),
-            )
-            if place is not None and joined:  # x = \boxed{1} or \boxed{2}: one answer of two parts
-                content = f"{place.content}, {content}"
-            elif place is not None:
-                yield place
-            end, place = index, Commitment(match.start(), content, "box")
-    if place is not None:
-        yield place
-
-
-_JOINS = re.compile(
-    r"[\s$]{0,6}(?:,|;|and|or|,\s?and|,\s?or|y|et|ou|und|oder|和|或|と|и|или)[\s$]{0,6}(?:[a-z]\s?=\s?)?", re.I
-)
-
-
-def last_boxed(text: str) -> tuple[int, str] | None:
-    """Position and content of the last complete box, or None."""
-    boxes = list(_boxes(text))
-    return (boxes[-1].start, boxes[-1].content) if boxes else None
 
 
 def _unannounced(body: str) -> list[Commitment]:

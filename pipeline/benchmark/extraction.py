@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from pipeline.benchmark.choices import CONFLICT, choice_of, letter_with_text
 from pipeline.benchmark.choices import choice_letter as choice_letter
-from pipeline.benchmark.commitments import Commitment, commitments, last_boxed, reply_body
+from pipeline.benchmark.commitments import Commitment, commitments, reply_body
 from pipeline.benchmark.confidences import strip_confidence
 from pipeline.benchmark.numbers import Number, names_number, parse_number
-from pipeline.benchmark.plain import normalize_text, unwrap
+from pipeline.benchmark.plain import last_boxed, normalize_text, unwrap
 
 __all__ = [
     "NumericAnswer",

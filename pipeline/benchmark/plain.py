@@ -5,10 +5,14 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-
-from pipeline.benchmark.commitments import last_boxed
+from collections.abc import Iterator
 
 _MAX_ANSWER_CHARS = 4_000
+_MAX_BOXES = 100
+_MAX_BOX_CHARS = 10_000
+_JOINS = re.compile(
+    r"[\s$]{0,6}(?:,|;|and|or|,\s?and|,\s?or|y|et|ou|und|oder|和|或|と|и|или)[\s$]{0,6}(?:[a-z]\s?=\s?)?", re.I
+)
 _LATEX_SPACES = re.compile(r"\\[,;:! ]|\\(?:quad|qquad|thinspace)\b|~")
 _LATEX_WORDS = re.compile(
     r"\\(?:left|right|displaystyle|mathrm|mathbf|mathit|mathsf|mathtt|textbf|textit|rm|bf|bigl?|bigr?|bm|boldsymbol)\b"
@@ -101,6 +105,44 @@ def plain_text(text: str) -> str:
     for wrapper in _WRAPPERS:
         text = text.replace(wrapper, "")
     return " ".join(text.split())
+
+
+def boxes(body: str) -> Iterator[tuple[int, str]]:
+    r"""Every complete ``\boxed{…}`` or ``\fbox{…}`` that is not inside another, with its place; braces are counted.
+
+    Boxes that only a comma or a word for and or or parts are one answer of several parts.
+    """
+    end, place = -1, None
+    if "box" not in body:
+        return
+    for match in list(re.finditer(r"\\(?:f?boxed|fbox)[ \t]{0,4}\{", body))[-_MAX_BOXES:]:
+        if match.start() < end:
+            continue
+        depth, index, last = 1, match.end(), min(len(body), match.end() + _MAX_BOX_CHARS)
+        while index < last and depth:
+            char = body[index]
+            if char == "\\":
+                index += 1
+            elif char == "{":
+                depth += 1
+            elif char == "}":
+                depth -= 1
+            index += 1
+        if depth == 0:
+            content = body[match.end() : index - 1]
+            if place is not None and _JOINS.fullmatch(body, end, match.start()):
+                content = f"{place[1]}, {content}"
+            elif place is not None:
+                yield place
+            end, place = index, (match.start(), content)
+    if place is not None:
+        yield place
+
+
+def last_boxed(text: str) -> tuple[int, str] | None:
+    """Position and content of the last complete box, or None."""
+    every = list(boxes(text))
+    return every[-1] if every else None
 
 
 def unwrap(content: str) -> str:
