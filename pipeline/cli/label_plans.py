@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -169,6 +170,9 @@ def next_(source: str, file: Path, labels: int | None, as_json: bool, runs_dir: 
         write_ledger(path, after)
     lines = [f"{file}: the next {len(following.sheet.items)} items of plan {promise.id}, {rows} rows to fill in"]
     lines += [f"  {following.reason}"] if following.reason else []
+    kept = ["--out", source] if Path(source).is_file() else []
+    plan = ["--plan", str(plan_file)] if plan_file is not None else []
+    lines.append("then: " + shlex.join(["auxeval", "labels", "import", source, str(file), *kept, *plan]))
     _print(source, path, after, lines, "labels next", as_json)
 
 

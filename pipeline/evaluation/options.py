@@ -40,6 +40,7 @@ class Options:
         margin: two targets that differ by less are equivalent; None decides no equivalence.
         baseline: the target that gaps are taken to, where all pairs are too many.
         looks: numbers of labels that were looked at without a plan or under one, now last; empty: nothing was counted.
+        plan: what the plan says under which the labels were bought, in words; empty without one.
         as_if_once: decide by intervals of one look although there were more.
         anytime: decide by intervals that hold however often one looks, although this may be the first look.
     """
@@ -55,6 +56,7 @@ class Options:
     margin: float | None = None
     baseline: str | None = None
     looks: tuple[int, ...] = ()
+    plan: str = ""
     as_if_once: bool = False
     anytime: bool = False
 

@@ -264,3 +264,35 @@ def test_a_gate_goes_by_the_plans_look(table: Path, capsys) -> None:
     code, _, err = auxeval(capsys, *swapped)
     assert code == 2
     assert "candidate first" in err
+
+
+@pytest.mark.parametrize("door", ["table", "run"])
+def test_whoever_prints_numbers_under_a_plan_says_what_the_plan_says(table: Path, run: Path, capsys, door: str) -> None:
+    """Two verdicts on one set of labels are one too many: once, a decided plan was advised to be declared."""
+    source = table if door == "table" else run
+    columns = COLUMNS if door == "table" else ()
+    words = ("labels", "plan", str(source), "--gap", "new,old", "--max", "60", *columns)
+    assert auxeval(capsys, *words)[0] == 0
+    for number in range(2):
+        label_planned(capsys, source, number)
+    if door == "table":
+        document = json.loads(auxeval(capsys, "estimate", str(table), *COLUMNS, "--json")[1])
+    else:
+        document = json.loads((run / "estimates.json").read_text())
+    (told,) = [warning["message"] for warning in document["warnings"] if warning["code"] == "looks"]
+    status = auxeval(capsys, "labels", "status", str(source))[1]
+    assert f"Plan {status.split()[1]}: " in told
+    assert "its verdict is the one to report" in told
+    assert "Next time" not in told
+
+
+def label_planned(capsys, source: Path, number: int) -> None:
+    """One sheet of a plan."""
+    sheet = source.parent / f"sheet{number}.csv"
+    code, _, err = auxeval(capsys, "labels", "next", str(source), str(sheet))
+    assert code == 0, err
+    frame = pl.read_csv(sheet, infer_schema=False)
+    frame.with_columns(pl.lit("1").alias("gold")).write_csv(sheet)
+    out = ("--out", str(source)) if source.is_file() else ()
+    code, _, err = auxeval(capsys, "labels", "import", str(source), str(sheet), *out)
+    assert code == 0, err

@@ -60,7 +60,17 @@ def at_door(ledger: Ledger | None, pool: Pool, options: Options) -> tuple[Pool, 
     if any(sheet.strata for sheet in ledger.sheets):
         pool = replace(pool, targets=tuple(_as_drawn(ledger, target) for target in pool.targets))
     n = max(target.n for target in pool.targets)
-    return pool, replace(options, looks=looks_until(ledger, n))
+    return pool, replace(options, looks=looks_until(ledger, n), plan=_said_by(ledger))
+
+
+def _said_by(ledger: Ledger) -> str:
+    if ledger.promised is None or ledger.hidden or not (ledger.looks or ledger.sheets):
+        return ""
+    # Imported where a plan is: the forecast brings scipy.optimize, which estimate starts without.
+    from pipeline.evaluation.plans.words import look_lines
+
+    lines = [line for line in look_lines(ledger) if not line.startswith("  ")]
+    return f"Plan {ledger.promised.id}: {lines[-1]}"
 
 
 def looks_until(ledger: Ledger | None, n: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -121,7 +122,8 @@ class TableLabels:
             InputError: no place to keep the labels.
         """
         if out is None:
-            raise InputError("--out TABLE is needed: a plan keeps its labels in the table (it may be the same file)")
+            line = shlex.join(["auxeval", "labels", "import", str(self.path), str(sheet), "--out", str(self.path)])
+            raise InputError(f"a plan keeps its labels in a table, the same or another: {line}")
         gold = read_plan_sheet(sheet, self, items)
         cells = self.table.frame[self.roles.gold].cast(pl.String).to_list()
         filled = [gold.get(key, cell) for key, cell in zip(self.keys, cells, strict=True)]
