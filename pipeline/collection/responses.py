@@ -67,7 +67,7 @@ class Responses:
         """A target's answer: stage ``answer``, ``episode`` or ``candidates``."""
         if self._plan.given:
             return await self._given(target)
-        prompt = self._c.prompts["candidates" if stage == "candidates" else "answer"][0]
+        prompt = self._c.prompts["candidates" if stage == "candidates" else self._plan.answer_prompt][0]
         label = self._label(stage, "target", target=target, draw=draw)
         reply, messages = await self._c.caller.free(prompt, self._base, target, label, draw=request_draw)
         grade = await self._grade(reply, target)
@@ -112,6 +112,8 @@ class Responses:
     ) -> tuple[float | None, Reason | None]:
         if reply.reason is not None or reply.text is None:
             return None, reply.reason or "empty"
+        if not self._plan.confidence:
+            return None, "not_asked"
         needed = stage == "answer" and label.draw == 0 and self._plan.pointwise > 0
         return await self._c.caller.confidence(target, messages, reply.text, label, draw=draw, repair=needed)
 

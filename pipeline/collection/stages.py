@@ -70,6 +70,8 @@ class StagePlan:
     weighed: tuple[str, ...] = ()
     p_true: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
+    confidence: bool = True
+    answer_prompt: str = "answer"
 
     @property
     def asked_anchors(self) -> tuple[str, ...]:
@@ -139,6 +141,7 @@ def stage_plan(config: RunConfig) -> StagePlan:
     direct = given if config.judge.compare is None else config.judge.compare
     pairs = combinations(roles.targets, 2) if direct and compared else ()
     asked = () if given or not lace else tuple(name for name in roles.targets if _gives(config, name, "logprobs"))
+    own = {str(stage) for stage in config.prompts}
     rubric = "_correctness" if design.tau.rubric == "correctness" else ""
     return StagePlan(
         targets=roles.targets,
@@ -161,6 +164,8 @@ def stage_plan(config: RunConfig) -> StagePlan:
         weighed=asked if config.wants("logprob") else (),
         p_true=asked if config.wants("p_true") else (),
         expected=tuple(name for name in roles.judge if scored and _gives(config, name, "top_logprobs")),
+        confidence=config.wants("confidence"),
+        answer_prompt="answer" if config.wants("confidence") or own & {"answer", "anchor"} else "anchor",
     )
 
 
@@ -290,7 +295,7 @@ class _Sizes:
             texts = 1 + 2 * self._plan.draws
             chains = sum(self._reply("auxiliary", model) for model in self._plan.auxiliary or ())
             return (self._item + self._plan.draws * chains) / texts
-        source = "answer" if stage == "episode" else stage
+        source = self._plan.answer_prompt if stage in ("answer", "episode") else stage
         template = self._prompts[source]
         if stage == "pointwise":
             template = template[: self._plan.pointwise]
@@ -300,7 +305,7 @@ class _Sizes:
     def _texts(self, stage: str, target: str) -> float:
         chains = sum(self._reply("auxiliary", model) for model in self._plan.auxiliary or ())
         if stage == "preference":
-            fixed = self._fixed(self._prompts["answer"][0])
+            fixed = self._fixed(self._prompts[self._plan.answer_prompt][0])
             before = fixed + self._item + self._reply("answer", target) if self._plan.episode else 0.0
             return chains + before
         if stage == "tau":

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pipeline.collection.comparisons import chains_phrase
 from pipeline.collection.prompts import Prompt, PromptSet, render
 from pipeline.collection.rows import Order, Verdict
+from pipeline.collection.stages import stage_plan
 from pipeline.config import RunConfig
 from pipeline.errors import ConfigError
 from pipeline.report.asked_prompts import AskedPrompts, place
@@ -23,7 +24,9 @@ def asked_prompts(prompts: PromptSet, config: RunConfig) -> AskedPrompts:
     The marker's nonce, a hash of the texts, is written as "…"; labeled examples of other items are left out.
     """
     patterns = {}
-    for name, prompt in _named(prompts):
+    # Where no confidence is asked for, a target is asked as an anchor is.
+    asked = {**prompts.stages, "answer": prompts[stage_plan(config).answer_prompt]}
+    for name, prompt in _named(asked):
         try:
             patterns[name] = (_pattern(prompt, config, True), _pattern(prompt, config, False))
         except ConfigError:
@@ -31,8 +34,8 @@ def asked_prompts(prompts: PromptSet, config: RunConfig) -> AskedPrompts:
     return AskedPrompts(patterns, _phrase)
 
 
-def _named(prompts: PromptSet) -> Iterator[tuple[str, Prompt]]:
-    for stage, templates in prompts.stages.items():
+def _named(asked: Mapping[str, tuple[Prompt, ...]]) -> Iterator[tuple[str, Prompt]]:
+    for stage, templates in asked.items():
         for k, prompt in enumerate(templates):
             yield (f"{stage}_{k + 1}" if stage == "pointwise" else stage), prompt
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import yaml
+from fault_server import FaultServer
 
 import pipeline
 from pipeline.collection.stages import calls_per_item, stage_plan
@@ -92,6 +95,30 @@ def test_a_word_left_out_is_not_asked_for() -> None:
     }  # fmt: skip
     free = stage_plan(config(signals=["vote", "target", "peer"]))
     assert (free.judges, free.anchors, free.pointwise) == ((), (), 0)
+
+
+def test_confidence_is_not_asked_for_where_its_family_is_left_out() -> None:
+    """No line for it in the prompt, none read, none asked for again."""
+    asked: list[dict[str, Any]] = []
+
+    def replies(body: dict[str, Any], _digest: str) -> tuple[str, str]:
+        asked.append(body)
+        return "Answer: 4\nConfidence: 90", "stop"
+
+    for signals, wanted in ((["vote"], False), (["vote", "confidence"], True)):
+        asked.clear()
+        with FaultServer(replies=replies) as server, tempfile.TemporaryDirectory() as folder:
+            entry = {"model": "openai/m", "api_base": server.url, "transport": "direct"}
+            data = {
+                "schema": 1, "name": "r", "estimate": ["lace"], "design": {"labeled": 20}, "signals": signals,
+                "benchmark": {"preset": "embedded", "limit": 30}, "models": {"m": entry, "n": entry},
+                "roles": {"targets": ["m", "n"]},
+            }  # fmt: skip
+            result = pipeline.run(data, runs_dir=Path(folder) / "runs", cache_dir=Path(folder) / "cache", yes=True)
+            rows = result.tables.responses
+        assert rows["confidence"].is_not_null().all() is wanted
+        assert set(rows["confidence_reason"]) == ({None} if wanted else {"not_asked"})
+        assert all(("Confidence:" in str(body["messages"])) is wanted for body in asked)
 
 
 def test_an_unknown_word_is_refused_in_one_line() -> None:
