@@ -181,17 +181,31 @@ def speed(data: Path) -> None:
     )
 
 
+def hostile(_data: Path) -> None:
+    """CPU time of all readers together on each text of 300,000 characters that is made to slow one down."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "collection"))
+    from test_hostile_time import read_by_all, slow_texts
+
+    taken = {}
+    for name, text in slow_texts(300_000).items():
+        started = time.process_time()
+        read_by_all(text)
+        taken[name] = time.process_time() - started
+    for name in sorted(taken, key=lambda each: -taken[each])[:5]:
+        print(f"{name:<24} {taken[name]:.2f} s in eleven readers")
+
+
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["replies", "forms", "speed"])
+    parser.add_argument("what", choices=["replies", "forms", "speed", "hostile"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--share", type=float, default=1.0, help="of the items, for forms")
     options = parser.parse_args()
     if options.what == "forms":
         forms(options.data, options.share)
     else:
-        {"replies": replies, "speed": speed}[options.what](options.data)
+        {"replies": replies, "speed": speed, "hostile": hostile}[options.what](options.data)
 
 
 if __name__ == "__main__":

