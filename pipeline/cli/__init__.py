@@ -34,6 +34,7 @@ _COMMANDS = {
     "look": ("look", "What a file holds, and the command to run on it."),
     "import": ("imports", "Other tools' results into our tables."),
     "audit": ("audit", "Answers that could not be read, out to a person and back."),
+    "label": ("label", "Label in a local page, until the plan says that it is enough."),
     "labels": ("labels", "The items that need gold labels, out to a CSV and back."),
     "export": ("export", "The responses of a run as one portable file."),
     "cache": ("cache", "Care of the response cache."),

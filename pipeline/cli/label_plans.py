@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pipeline.cli.documents.looks import LabelPlanDocument
     from pipeline.evaluation.document import EstimateSet
     from pipeline.evaluation.plans.ledger import Ledger
-    from pipeline.evaluation.plans.table_plans import TableLabels
 
 _plan_option = click.option(
     "--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -46,26 +45,6 @@ def _needed(source: str, runs_dir: str, plan_file: Path | None) -> tuple[Path, L
     if ledger is None or ledger.promised is None:
         raise InputError(f"{path}: no plan is there; auxeval labels plan {source} declares one")
     return path, ledger
-
-
-def _source(source: str, runs_dir: str, ledger: Ledger) -> Any:
-    """The table or run as the plan sees it."""
-    promise = ledger.promised
-    assert promise is not None
-    if Path(source).is_file():
-        return _table(source, promise.columns, promise.goal.models)
-    from pipeline.runs.directory import find_run
-    from pipeline.runs.label_plans import RunLabels
-
-    return RunLabels(find_run(source, Path(runs_dir)), promise.goal.models)
-
-
-def _table(source: str, columns: Any, models: tuple[str, ...]) -> TableLabels:
-    from pipeline.evaluation.plans.table_plans import TableLabels
-    from pipeline.tables.column_roles import ColumnRoles
-
-    stored = {name: value for name, value in columns.items() if name != "shown"}
-    return TableLabels(Path(source), ColumnRoles.from_dict(stored), models)
 
 
 @click.command("plan")
@@ -103,6 +82,7 @@ def plan(source: str, as_json: bool, runs_dir: str, plan_file: Path | None, **gi
     from pipeline.evaluation.plans.ledger import Ledger, locked, read_ledger, write_ledger
     from pipeline.evaluation.plans.session import Wish, declare, goal_of
     from pipeline.evaluation.plans.words import expectation_line, plan_line
+    from pipeline.labelling.planned import open_planned
 
     margins = {name: given[name] for name in ("noninferior", "equivalent", "margin")}
     goal = goal_of((), given["half_width"], split_names(given["gap"]), given["top"], margins)
@@ -124,7 +104,7 @@ def plan(source: str, as_json: bool, runs_dir: str, plan_file: Path | None, **gi
             visible = [name for name in (given["question"], given["answer"]) if name]
             columns = {**roles.to_dict(), **({"shown": visible} if visible else {})}
         draft = Ledger(_stand_in(goal, columns))
-        opened = _source(source, runs_dir, draft)
+        opened = open_planned(source, runs_dir, draft)
         declared = declare(opened, wish, columns, f"auxeval {version('auxeval')}")
         write_ledger(path, declared.ledger)
         if declared.ledger.hidden:
@@ -156,19 +136,24 @@ def next_(source: str, file: Path, labels: int | None, as_json: bool, runs_dir: 
     """The next items in the plan's order, as a sheet to fill in."""
     from pipeline.evaluation.plans.ledger import locked, write_ledger
     from pipeline.evaluation.plans.session import hand_out
+    from pipeline.labelling.opening import labelled_in_page
+    from pipeline.labelling.planned import open_planned
 
     if labels is not None and labels < 1:
         raise InputError(f"--labels must be at least 1, got {labels}")
     path = ledger_file(source, runs_dir, plan_file)
     with locked(path):
         path, ledger = _needed(source, runs_dir, plan_file)
-        opened = _source(source, runs_dir, ledger)
+        opened = open_planned(source, runs_dir, ledger)
         after, following = hand_out(ledger, opened, labels)
         promise = after.promised
         assert promise is not None
-        rows = opened.write_sheet(file, following.sheet.items, tuple(promise.columns.get("shown", ())), promise.id)
+        items = following.sheet.items
+        said = labelled_in_page(source, runs_dir, items, plan_file)
+        rows = opened.write_sheet(file, items, tuple(promise.columns.get("shown", ())), promise.id, said)
         write_ledger(path, after)
-    lines = [f"{file}: the next {len(following.sheet.items)} items of plan {promise.id}, {rows} rows to fill in"]
+    lines = [f"{file}: the next {len(items)} items of plan {promise.id}, {rows} rows to fill in"]
+    lines += [f"  {len(said)} of them were labelled in the page and are filled in already"] if said else []
     lines += [f"  {following.reason}"] if following.reason else []
     kept = ["--out", source] if Path(source).is_file() else []
     plan = ["--plan", str(plan_file)] if plan_file is not None else []
@@ -188,6 +173,7 @@ def status(source: str, close: bool, as_json: bool, runs_dir: str, plan_file: Pa
 
     from pipeline.evaluation.plans.ledger import locked, read_ledger, write_ledger
     from pipeline.evaluation.plans.words import status_lines
+    from pipeline.labelling.planned import open_planned
 
     path = ledger_file(source, runs_dir, plan_file)
     ledger = read_ledger(path)
@@ -200,36 +186,30 @@ def status(source: str, close: bool, as_json: bool, runs_dir: str, plan_file: Pa
             ledger = replace(ledger, state="closed")
             write_ledger(path, ledger)
             if Path(source).is_dir() or not Path(source).exists():  # what a blind plan took away is made again
-                _source(source, runs_dir, ledger).seen()
+                open_planned(source, runs_dir, ledger).seen()
     _print(source, path, ledger, status_lines(ledger, path.name), "labels status", as_json)
 
 
 def import_under_plan(source: str, file: Path, path: Path, ledger: Ledger, given: dict[str, Any]) -> None:
     """Take a filled sheet in, look, and say what the plan says; nothing else is printed of the numbers."""
-    from pipeline.evaluation.plans.ledger import locked, read_ledger, write_ledger
-    from pipeline.evaluation.plans.session import first_looks, take_in
     from pipeline.evaluation.plans.words import look_lines
+    from pipeline.labelling.planned import open_planned, take_labels
 
-    with locked(path):
-        ledger = read_ledger(path) or ledger
-        opened = _source(source, given["runs_dir"], ledger)
-        ledger = first_looks(ledger, opened)
-        looks = len(ledger.looks)
-        handed = [item for sheet in ledger.sheets for item in sheet.items]
-        target, fresh = opened.filled(file, handed, given["out"])
-        after = take_in(ledger, fresh, look=not given["no_look"], peek=given["peek"])
-        kept = fresh.keep(target)  # only now: an import that is refused changes no file
-        write_ledger(path, after)
-        if kept is None and not after.hidden and after.looks:
-            fresh.seen()
-        if given["plan_file"] is None and kept is not None and kept != path:
-            write_ledger(kept, after)
+    taken = take_labels(
+        path,
+        lambda now: open_planned(source, given["runs_dir"], now),
+        lambda opened, handed: opened.filled(file, handed, given["out"]),
+        look=not given["no_look"],
+        peek=given["peek"],
+        follow=given["plan_file"] is None,
+    )
+    after = taken.ledger
     if given["no_look"]:
         assert after.promised is not None
         lines = [f"{len(after.labels)} of at most {after.promised.n_max} labels are stored; no look was taken"]
     else:
         lines = look_lines(after)
-        if len(after.looks) == looks and after.looks:
+        if not taken.looked and after.looks:
             lines.append("  no new labels: that is the look before, no new one")
     _print(source, path, after, lines, "labels import", given["as_json"])
 
@@ -238,8 +218,9 @@ def import_without_plan(source: str, file: Path, path: Path, ledger: Ledger, giv
     """Take a sheet in that a forgotten plan handed out: its looks stay counted, and the numbers are shown."""
     from pipeline.evaluation.plans.doors import count_look
     from pipeline.evaluation.plans.ledger import write_ledger
+    from pipeline.labelling.planned import open_planned
 
-    opened = _source(source, given["runs_dir"], ledger)
+    opened = open_planned(source, given["runs_dir"], ledger)
     target, fresh = opened.filled(file, [item for sheet in ledger.sheets for item in sheet.items], given["out"])
     write_ledger(path, ledger.forgotten())
     counted = count_look(path, len(ledger.labels), len(fresh.labels()))

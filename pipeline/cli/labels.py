@@ -25,7 +25,9 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from pipeline.cli.documents.care import LabelsExportDocument
     from pipeline.evaluation.document import EstimateSet
+    from pipeline.labelling.asked import Gold
     from pipeline.runs.directory import RunDirectory
+    from pipeline.tables.column_roles import ColumnRoles
 
 __all__ = ["command"]
 
@@ -127,7 +129,7 @@ def _export_ratings(directory: RunDirectory, source: str, file: Path, as_json: b
 
 @command.command("import")
 @click.argument("source", metavar="RUN|TABLE", shell_complete=offer_runs)
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("files", metavar="[FILE…]", nargs=-1, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it with the labels here.")
 @click.option("--peek", is_flag=True, help="Open a blind plan for good: show the number now.")
 @click.option("--no-look", is_flag=True, help="Store the labels and print counts only.")
@@ -140,12 +142,13 @@ def _export_ratings(directory: RunDirectory, source: str, file: Path, as_json: b
 @json_option
 @runs_dir_option
 def import_(source: str, files: tuple[Path, ...], out: Path | None, as_json: bool, runs_dir: str, **given: Any) -> None:
-    """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again; under a plan: look."""
+    """Check the filled FILE, put its labels into the RUN or TABLE, and estimate again; under a plan: look.
+
+    Without FILE: the labels that were given in the page of auxeval label."""
     from pipeline.evaluation.plans.ledger import read_ledger, write_ledger
     from pipeline.evaluation.plans.table_plans import plan_of_sheet
     from pipeline.report.terminal import print_estimates
 
-    file = files[0]
     gone = next((name for name in files if not name.is_file()), None)
     if gone is not None:
         raise InputError(f"{gone}: no such label sheet; auxeval labels export {source} {gone} writes one")
@@ -153,15 +156,17 @@ def import_(source: str, files: tuple[Path, ...], out: Path | None, as_json: boo
     ledger = read_ledger(path)
     options = {**given, "out": out, "as_json": as_json, "runs_dir": runs_dir}
     planned = ledger is not None and ledger.promised is not None
+    if not files and planned:
+        raise InputError(f"{path}: under a plan the page itself looks: auxeval label {source}")
     if ledger is not None and planned and not given["forget_plan"]:
         _one_sheet(files)
-        import_under_plan(source, file, path, ledger, options)
+        import_under_plan(source, files[0], path, ledger, options)
         return
     notes: tuple[str, ...] = ()
     then = ""
-    if ledger is not None and planned and plan_of_sheet(file) is not None:
+    if ledger is not None and planned and plan_of_sheet(files[0]) is not None:
         _one_sheet(files)
-        estimates = import_without_plan(source, file, path, ledger, options)
+        estimates = import_without_plan(source, files[0], path, ledger, options)
     else:
         if ledger is not None and planned:
             write_ledger(path, ledger.forgotten())
@@ -183,10 +188,10 @@ def _ordinary(
     from pipeline.evaluation.plans.doors import at_door, count_look
     from pipeline.evaluation.plans.ledger import ledger_of_table
 
-    out, file = given["out"], files[0]
+    out = given["out"]
     if not Path(source).is_file():
         from pipeline.collection.stages import is_rated
-        from pipeline.runs.labels import import_run_labels
+        from pipeline.runs.labels import import_run_labels, take_gold
         from pipeline.runs.ratings import import_ratings
 
         if out is not None:
@@ -198,13 +203,22 @@ def _ordinary(
         _one_sheet(files)
         if given["rater_errors"]:
             raise InputError("--rater-errors is for runs whose responses people rate (grading: rating)")
-        return *import_run_labels(directory, file, anytime=given["anytime"]), ""
+        if not files:
+            said, _ = _from_page(source, given)
+            gold = {item: text for (item, _), text in said.items()}
+            return take_gold(directory, gold, anytime=given["anytime"]), (), ""
+        return *import_run_labels(directory, files[0], anytime=given["anytime"]), ""
     _one_sheet(files)
     from pipeline.evaluation.evaluate import evaluate
-    from pipeline.evaluation.label_tables import import_table_labels
+    from pipeline.evaluation.label_tables import import_table_labels, take_table_gold
     from pipeline.evaluation.options import Options
 
-    labeled = import_table_labels(Path(source), file, out)
+    if files:
+        labeled = import_table_labels(Path(source), files[0], out)
+    else:
+        said, roles = _from_page(source, given)
+        assert roles is not None
+        labeled = take_table_gold(Path(source), roles, said, out)
     to = ledger_of_table(out) if out is not None and given["plan_file"] is None else None
     counted = count_look(path, labeled.before, max(target.n for target in labeled.inputs.targets), to)
     estimates = evaluate(*at_door(counted, labeled.inputs, Options(anytime=given["anytime"])))
@@ -215,6 +229,18 @@ def _ordinary(
 command.add_command(plan)
 command.add_command(next_)
 command.add_command(status)
+
+
+def _from_page(source: str, given: dict[str, Any]) -> tuple[Gold, ColumnRoles | None]:
+    """Labels that were given in the page, and the columns of a table."""
+    from pipeline.labelling.opening import open_to_label
+
+    opened = open_to_label(source, given["runs_dir"])
+    gold = opened.source.gold(opened.source.ids, opened.source.store.read())
+    opened.source.close()
+    if not gold:
+        raise InputError(f"{opened.source.store.path}: no label is there yet; auxeval label {source} asks for them")
+    return gold, opened.roles
 
 
 def _one_sheet(files: tuple[Path, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -252,10 +252,43 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
             f"{path} is not the table that {sheet.name} was drawn from ({design.source}, {len(design.ids)} rows): its "
             "rows or ids have changed"
         )
-    filled = read_label_sheet(sheet, design)
+    return _labeled(table, roles, keys, read_label_sheet(sheet, design), design if design.unequal else None, out)
+
+
+def take_table_gold(
+    path: Path, roles: ColumnRoles, gold: Mapping[tuple[str, str], str], out: Path | None = None
+) -> LabeledTable:
+    """Put labels that were drawn uniformly into the table, and make it ready for estimating.
+
+    Args:
+        path: the table.
+        roles: of its columns; ``id`` is there.
+        gold: (item, model) → label; model "" where the table has one.
+        out: as of :func:`import_table_labels`.
+
+    Raises:
+        InputError: the labels that are there had unequal chances.
+    """
+    if roles.with_rounds(inspect_source(path).columns).stage or roles.inclusion:
+        raise InputError(f"{path}: its labels were drawn by strata; further ones come from auxeval labels export")
+    table = read_labels_table(path, roles)
+    keys, ids = row_keys(table, roles), label_column(table, str(roles.id)).tolist()
+    models = label_column(table, roles.model).tolist() if roles.model else [""] * len(ids)
+    by_key = {key: gold[about] for key, about in zip(keys, zip(ids, models, strict=True), strict=True) if about in gold}
+    return _labeled(table, roles, keys, FilledLabels(by_key, (), ()), None, out)
+
+
+def _labeled(
+    table: UserTable,
+    roles: ColumnRoles,
+    keys: Sequence[str],
+    filled: FilledLabels,
+    design: LabelDesign | None,
+    out: Path | None,
+) -> LabeledTable:
+    """The table with labels by row key; under a design of unequal chances with those."""
     old = table.frame[roles.gold].cast(pl.String).to_list()
     gold = [filled.gold.get(key, value) for key, value in zip(keys, old, strict=True)]
-    labeled = [key for key, value in zip(keys, gold, strict=True) if value is not None]
     frame = table.frame.with_columns(pl.Series(roles.gold, gold, dtype=pl.String))
     if roles.labeled is not None:
         have = set(filled.gold)
@@ -263,7 +296,8 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         marks = ["yes" if key in have else flag for key, flag in zip(keys, flags, strict=True)]
         frame = frame.with_columns(pl.Series(roles.labeled, marks, dtype=pl.String))
     estimated = roles
-    if design.unequal:
+    if design is not None:
+        labeled = [key for key, value in zip(keys, gold, strict=True) if value is not None]
         plain = replace(roles, stage=None, stratum=None)
         frame, estimated = _drawn(frame, table, design, labeled, plain)
         roles = replace(plain, inclusion=INCLUSION)
@@ -272,7 +306,7 @@ def import_table_labels(path: Path, sheet: Path, out: Path | None = None) -> Lab
         changed = [roles.gold, *([roles.labeled] if roles.labeled else [])]
         changed += [name for name in (INCLUSION, STAGE, STRATUM) if name in frame.columns]
         cells = {name: frame[name].to_list() for name in changed}
-        relabeled(path, out, cells, table.rows.to_list())  # every other column, and the order of rows, stay
+        relabeled(table.source.path, out, cells, table.rows.to_list())  # all other columns and the rows' order stay
     return LabeledTable(inputs, frame, roles, filled, _labeled_before(table, roles, old))
 
 

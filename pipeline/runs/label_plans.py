@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from pipeline.evaluation.pool import Pool
 from pipeline.runs.directory import RunDirectory
 from pipeline.runs.exported import exported
 from pipeline.runs.frames import RunTables
-from pipeline.runs.labels import plan_sheet, taken_labels
+from pipeline.runs.labels import keep_plan_labels, plan_sheet, read_plan_labels
 from pipeline.tables.store import read_table
 
 
@@ -72,9 +72,16 @@ class RunLabels:
         kept = tuple(target for target in pool.targets if target.name in self.wanted)
         return Pool(kept, pool.notices)
 
-    def write_sheet(self, sheet: Path, items: Sequence[str], _shown: Sequence[str], plan: str) -> int:
-        """Write the sheet that asks for the right answers, in order; how many rows."""
-        return plan_sheet(self.directory, sheet, items, plan)
+    def write_sheet(
+        self,
+        sheet: Path,
+        items: Sequence[str],
+        _visible: Sequence[str],
+        plan: str,
+        gold: Mapping[tuple[str, str], str] | None = None,
+    ) -> int:
+        """Write the sheet that asks for the right answers, in order, with those given elsewhere; how many rows."""
+        return plan_sheet(self.directory, sheet, items, plan, {item: text for (item, _), text in (gold or {}).items()})
 
     def filled(self, sheet: Path, items: Sequence[str], out: Path | None) -> tuple[Path, RunLabels]:
         """Keep the labels of a sheet and grade with them; the run with them, not estimated yet.
@@ -86,8 +93,17 @@ class RunLabels:
             raise InputError("--out is for tables; a run keeps its labels itself")
         if plan_of_sheet(sheet) is None:
             raise InputError(f"{sheet} is no sheet of a plan: take the items from auxeval labels next")
-        taken_labels(self.directory, self.config, sheet, items)
-        return self.directory.path, RunLabels(self.directory, self.models)
+        gold = read_plan_labels(self.directory, sheet, items)
+        return self.directory.path, self.with_gold({(item, ""): text for item, text in gold.items()})
+
+    def with_gold(self, gold: Mapping[tuple[str, str], str]) -> RunLabels:
+        """The run with right answers of (item, "") kept and graded with, not estimated yet.
+
+        Raises:
+            InputError: a right answer that cannot be graded.
+        """
+        keep_plan_labels(self.directory, self.config, {item: text for (item, _), text in gold.items()})
+        return RunLabels(self.directory, self.models)
 
     def keep(self, _place: Path) -> None:
         """The labels are kept already; estimates follow when the ledger lets them be seen."""

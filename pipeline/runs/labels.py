@@ -39,14 +39,18 @@ from pipeline.tables.store import read_table, write_frame
 __all__ = [
     "LABELS_FILE",
     "StoredLabels",
+    "allowed_letters",
+    "answers_given",
     "apply_stored_labels",
     "export_run_labels",
     "import_run_labels",
     "item_of",
+    "keep_plan_labels",
     "plan_sheet",
+    "read_plan_labels",
     "run_grader",
     "stored_labels",
-    "taken_labels",
+    "take_gold",
 ]
 
 SCHEMA = 1
@@ -117,8 +121,14 @@ def export_run_labels(
     return design
 
 
-def plan_sheet(directory: RunDirectory, sheet: Path, items: Sequence[str], plan: str) -> int:
+def plan_sheet(
+    directory: RunDirectory, sheet: Path, items: Sequence[str], plan: str, gold: Mapping[str, str] | None = None
+) -> int:
     """Write the sheet of a plan: these items, in order, asking for their right answers; how many.
+
+    Args:
+        directory, sheet, items, plan: the run, the file, what to ask and for which plan.
+        gold: item → right answer that was given elsewhere; it stands in the sheet already.
 
     Raises:
         InputError: the sheet exists or cannot be written.
@@ -126,7 +136,9 @@ def plan_sheet(directory: RunDirectory, sheet: Path, items: Sequence[str], plan:
     config = load_config(directory.config_file)
     by_id = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
     answers = _answers(directory, config)
-    rows = [SheetRow(item, question_shown(by_id[item]), answers.get(item, "")) for item in items]
+    rows = [
+        SheetRow(item, question_shown(by_id[item]), answers.get(item, ""), (gold or {}).get(item, "")) for item in items
+    ]
     write_label_sheet(sheet, rows, _plan_design(directory, items), _asked(directory))
     write_plan_design(sheet, plan, items)
     return len(rows)
@@ -142,45 +154,94 @@ def _asked(directory: RunDirectory) -> str:
     return "gold: the right answer" + (" (its letter)" if _is_choice(directory) else "") + "; leave empty if unsure"
 
 
-def taken_labels(directory: RunDirectory, config: RunConfig, sheet: Path, items: Sequence[str]) -> None:
-    """Keep the right answers of a plan's sheet with the run and grade with them; nothing is estimated or reported.
-
-    Args:
-        directory, config: the run.
-        sheet: filled.
-        items: those that the plan has handed out.
+def read_plan_labels(directory: RunDirectory, sheet: Path, items: Sequence[str]) -> Mapping[str, str]:
+    """Item → right answer of a plan's filled sheet.
 
     Raises:
         InputError: cells that cannot be used; ids or rows are named.
     """
+    return read_label_sheet(sheet, _plan_design(directory, items), allowed=allowed_letters(directory)).gold
+
+
+def keep_plan_labels(directory: RunDirectory, config: RunConfig, gold: Mapping[str, str]) -> None:
+    """Keep right answers with the run and grade with them; nothing is estimated or reported.
+
+    Raises:
+        InputError: a right answer that cannot be graded.
+    """
     from pipeline.runs.finish import assemble_run
 
-    table = read_table(directory.tables, "items").sort("item_id")
-    filled = read_label_sheet(sheet, _plan_design(directory, items), allowed=_allowed(directory, table))
-    _check_gradable(directory, config, table, filled.gold)
+    _keep(directory, config, gold)
+    assemble_run(directory, config, Manifest(directory))
+
+
+def take_gold(directory: RunDirectory, gold: Mapping[str, str], *, anytime: bool = False) -> EstimateSet:
+    """Right answers of items drawn uniformly: kept with the run, counted as a look, graded and estimated with.
+
+    Raises:
+        InputError: labels from before were drawn by strata; a right answer that cannot be graded.
+    """
+    if stored_labels(directory.path).inclusion:
+        raise InputError(
+            f"{directory.path}: its labels were drawn by strata; further ones come from auxeval labels export"
+        )
+    return _kept_and_estimated(directory, gold, {}, {}, anytime)
+
+
+def _keep(
+    directory: RunDirectory,
+    config: RunConfig,
+    gold: Mapping[str, str],
+    inclusion: Mapping[str, float] | None = None,
+    rounds: Mapping[str, Sequence[int]] | None = None,
+) -> None:
+    _check_gradable(directory, config, read_table(directory.tables, "items").sort("item_id"), gold)
     before = stored_labels(directory.path)
     document = {
         "schema": SCHEMA,
-        "gold": {**before.gold, **filled.gold},
-        "inclusion": dict(before.inclusion),
-        "rounds": {},
+        "gold": {**before.gold, **gold},
+        "inclusion": dict(before.inclusion if inclusion is None else inclusion),
+        "rounds": dict(rounds or {}),
     }
     write_atomically(
         directory.path / LABELS_FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
     )
-    assemble_run(directory, config, Manifest(directory))
+
+
+def _kept_and_estimated(
+    directory: RunDirectory,
+    gold: Mapping[str, str],
+    inclusion: Mapping[str, float],
+    rounds: Mapping[str, Sequence[int]],
+    anytime: bool,
+) -> EstimateSet:
+    from pipeline.runs.finish import finish_run
+
+    config = load_config(directory.config_file)
+    items = read_table(directory.tables, "items")
+    had = set(items.filter(pl.col("labeled") & pl.col("gold").is_not_null())["item_id"].to_list())
+    _keep(directory, config, gold, inclusion, rounds)
+    count_look(directory.path / RUN_LEDGER, len(had), len(had | set(gold)))
+    return finish_run(directory, config, Manifest(directory), anytime=anytime)
+
+
+def answers_given(directory: RunDirectory, config: RunConfig) -> dict[str, list[tuple[str, str]]]:
+    """Item → (target, what it answered), by target."""
+    responses = read_table(directory.tables, "responses").filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
+    answers: dict[str, list[tuple[str, str]]] = {}
+    for item, model, answer in responses.sort("item_id", "model").select("item_id", "model", "answer").iter_rows():
+        if model in config.roles.targets:
+            answers.setdefault(item, []).append((model, "no answer" if answer is None else str(answer)))
+    return answers
 
 
 def _answers(directory: RunDirectory, config: RunConfig) -> dict[str, str]:
     """What every target answered, for the person's eyes."""
-    responses = read_table(directory.tables, "responses").filter((pl.col("stage") == "answer") & (pl.col("draw") == 0))
-    replies: dict[str, list[str]] = {}
     several = len(config.roles.targets) > 1
-    for row in responses.sort("item_id", "model").iter_rows(named=True):
-        if row["model"] in config.roles.targets:
-            text = "no answer" if row["answer"] is None else str(row["answer"])
-            replies.setdefault(row["item_id"], []).append(f"{row['model']}: {text}" if several else text)
-    return {item: " · ".join(texts) for item, texts in replies.items()}
+    return {
+        item: " · ".join(f"{model}: {text}" if several else text for model, text in answers)
+        for item, answers in answers_given(directory, config).items()
+    }
 
 
 def _is_choice(directory: RunDirectory) -> bool:
@@ -198,8 +259,6 @@ def import_run_labels(
     Raises:
         InputError: the sheet does not belong to this run, or its cells cannot be used; ids or rows are named.
     """
-    from pipeline.runs.finish import finish_run
-
     design = read_design(sheet)
     if design.roles:
         raise InputError(f"{sheet} was drawn from the table {design.source}; give that table")
@@ -208,10 +267,7 @@ def import_run_labels(
         raise InputError(
             f"{sheet} was drawn from the run {design.source!r}, whose items are not those of {directory.path}"
         )
-    config = load_config(directory.config_file)
-    filled = read_label_sheet(sheet, design, allowed=_allowed(directory, items))
-    before = stored_labels(directory.path)
-    gold = {**before.gold, **filled.gold}
+    filled = read_label_sheet(sheet, design, allowed=allowed_letters(directory))
     inclusion: dict[str, float] = {}
     rounds: dict[str, list[int]] = {}
     if design.unequal:
@@ -221,20 +277,14 @@ def import_run_labels(
         if draw.stage is not None and draw.strata is not None:
             parts = zip(design.ids, draw.stage.tolist(), draw.strata.tolist(), strict=True)
             rounds = {item: [stage, stratum] for item, stage, stratum in parts}
-    manifest = Manifest(directory)
-    _check_gradable(directory, config, items, filled.gold)
-    document = {"schema": SCHEMA, "gold": gold, "inclusion": inclusion, "rounds": rounds}
-    write_atomically(
-        directory.path / LABELS_FILE, json.dumps(document, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    )
-    had = set(items.filter(pl.col("labeled") & pl.col("gold").is_not_null())["item_id"].to_list())
-    count_look(directory.path / RUN_LEDGER, len(had), len(had | set(filled.gold)))
-    return finish_run(directory, config, manifest, anytime=anytime), filled.notes
+    return _kept_and_estimated(directory, filled.gold, inclusion, rounds, anytime), filled.notes
 
 
-def _allowed(directory: RunDirectory, items: pl.DataFrame) -> list[str] | None:
+def allowed_letters(directory: RunDirectory) -> list[str] | None:
+    """What a right answer can be where items have choices; None for any text."""
     if not _is_choice(directory):
         return None
+    items = read_table(directory.tables, "items")
     widest = items["choices"].list.len().max()
     return [letter(k) for k in range(int(widest))] if isinstance(widest, int) and widest else None
 

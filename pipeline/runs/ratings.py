@@ -103,17 +103,43 @@ def run_labels_store(directory: RunDirectory) -> LabelStore:
     return LabelStore(directory.path / STORE_FILE)
 
 
+class RunUnits:
+    """What people rate of a run: every response that has a text, made when it is asked for.
+
+    Attributes:
+        criteria: what is asked of each. ids: items with a response, sorted.
+    """
+
+    def __init__(self, directory: RunDirectory, config: RunConfig) -> None:
+        self.criteria = rated_criteria(config)
+        self._directory, self._config = directory, config
+        self._items = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
+        self._given = _given(directory)
+        some = _answers(config) & (pl.col("text").str.len_bytes() > 0)
+        self._texts = read_table(directory.tables, "responses").filter(some).select("item_id", "model", "text")
+        self._rows: dict[str, list[tuple[str, int]]] = {}
+        for row, (item, target) in enumerate(self._texts.select("item_id", "model").iter_rows()):
+            self._rows.setdefault(item, []).append((target, row))
+        self.ids = sorted(self._rows)
+
+    def of(self, item: str) -> dict[str, RatedUnit]:
+        """Target → what a person rates of it, by target."""
+        question, units = question_shown(self._items[item]), {}
+        for target, row in sorted(self._rows[item]):
+            text = self._texts["text"][row]
+            context, reference = self._given.get((item, target), ("", ""))
+            units[target] = RatedUnit(label_unit(question, text, context), question, text, context, reference)
+        return units
+
+    def rated(self) -> set[str]:
+        """Items with a response that carries a rating by the first criterion."""
+        return _rated_items(self._directory, self._config)
+
+
 def run_units(directory: RunDirectory, config: RunConfig) -> dict[tuple[str, str], RatedUnit]:
     """(item, target) → what a person rates, for every response that has a text; sorted."""
-    items = {row["item_id"]: row for row in read_table(directory.tables, "items").iter_rows(named=True)}
-    given = _given(directory)
-    units = {}
-    answers = read_table(directory.tables, "responses").filter(_answers(config) & (pl.col("text").str.len_bytes() > 0))
-    for item, target, text in answers.select("item_id", "model", "text").sort("item_id", "model").iter_rows():
-        question = question_shown(items[item])
-        context, reference = given.get((item, target), ("", ""))
-        units[item, target] = RatedUnit(label_unit(question, text, context), question, text, context, reference)
-    return units
+    units = RunUnits(directory, config)
+    return {(item, target): unit for item in units.ids for target, unit in units.of(item).items()}
 
 
 def _answers(config: RunConfig) -> pl.Expr:
@@ -190,6 +216,8 @@ def _rated_items(directory: RunDirectory, config: RunConfig) -> set[str]:
 def import_ratings(directory: RunDirectory, sheets: Sequence[Path], *, errors: str | None = None) -> TakenRatings:
     """Check filled sheets, keep their ratings with the run, and estimate again; nothing is asked, or kept of bad input.
 
+    Without a sheet: estimate with the ratings that are kept already, from a page.
+
     What two people disagree on goes to a sheet beside the first, to be settled by a third look; until then the rating
     of one of the two, drawn by lot, counts.
 
@@ -232,7 +260,8 @@ def import_ratings(directory: RunDirectory, sheets: Sequence[Path], *, errors: s
     labels = store.read()
     agreed = tuple(agreements(labels, criteria))
     notes = [entry.told for entry in agreed]
-    notes += _settling(labels, sheets[0], by_unit, criteria, directory.path.name)
+    first = sheets[0] if sheets else directory.path / "ratings.csv"
+    notes += _settling(labels, first, by_unit, criteria, directory.path.name)
     return TakenRatings(estimates, added, agreed, tuple(notes))
 
 

@@ -28,11 +28,12 @@ _INSTRUCTIONS: Mapping[GoldKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One line of a sheet: what is to be labeled."""
+    """One line of a sheet: what is to be labeled, and its label where it was given elsewhere."""
 
     id: str
     question: str = ""
     answer: str = ""
+    gold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def write_label_sheet(
             writer = csv.writer(file)
             writer.writerow(["id", "question", "answer", "gold", "instructions"])
             for row in rows:
-                writer.writerow(guarded_row([row.id, row.question, row.answer, "", heading]))
+                writer.writerow(guarded_row([row.id, row.question, row.answer, row.gold, heading]))
         design_path(sheet).write_text(design.to_json(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"{sheet} cannot be written: {error.strerror or error}") from error

@@ -30,6 +30,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "look": care.LookDocument,
     "import": care.ImportDocument,
     "audit": care.AuditDocument,
+    "label": looks.LabelDocument,
     "labels export": care.LabelsExportDocument,
     "labels import": EstimatesDocument | looks.LabelPlanDocument,
     "labels plan": looks.LabelPlanDocument,

@@ -45,3 +45,30 @@ class LabelPlanDocument(Shape):
     """So far."""
     says: list[str]
     """What the command prints without --json."""
+
+
+class LabelDocument(Shape):
+    """What one rater did in the page, and what comes next."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["label"]
+    """The command."""
+    source: str
+    """The table or run."""
+    rater: str
+    """Who labelled."""
+    store: str
+    """Where the labels are."""
+    answers: int
+    """Answers of this rater until now."""
+    skipped: int
+    """Questions that this rater skipped."""
+    left: int
+    """Items of this rater's part that are open; under a plan, of the sheet."""
+    phase: Literal["label", "waiting", "look", "looked", "end"]
+    """Items are open; another rater is not done; a look can be taken; it was taken; there is no more to ask."""
+    says: list[str]
+    """What the plan says."""
+    next: str
+    """The command to go on with."""

@@ -13,10 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from filelock import FileLock, Timeout
+
 from pipeline.errors import InputError
 from pipeline.foreign_json import read_json
 
 SCHEMA = 1
+PATIENCE = 2.0
+"""Seconds to wait for another command on the same plan; two raters may look at once."""
 State = Literal["open", "decided", "exhausted", "closed"]
 
 
@@ -267,23 +271,22 @@ def write_ledger(path: Path, ledger: Ledger) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Nobody else changes the ledger meanwhile.
+    """Nobody else changes the ledger meanwhile; the lock goes with its holder, however that ends.
 
     Raises:
         InputError: someone does.
     """
-    lock = path.with_name(path.name + ".lock")
+    lock = FileLock(f"{path}.lock", timeout=PATIENCE)
     try:
-        handle = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-    except FileExistsError:
-        raise InputError(f"{lock} is there: another command works on this plan; remove it if none does") from None
+        lock.acquire()
+    except Timeout:
+        raise InputError(f"{path}: another command works on this plan; try again when it is done") from None
     except OSError as error:
-        raise InputError(f"{lock} cannot be written: {error.strerror or error}") from error
+        raise InputError(f"{lock.lock_file} cannot be written: {error.strerror or error}") from error
     try:
         yield
     finally:
-        os.close(handle)
-        lock.unlink(missing_ok=True)
+        lock.release()
 
 
 def read_ledger(path: Path) -> Ledger | None:

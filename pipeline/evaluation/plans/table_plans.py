@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -124,13 +124,16 @@ class TableLabels:
         if out is None:
             line = shlex.join(["auxeval", "labels", "import", str(self.path), str(sheet), "--out", str(self.path)])
             raise InputError(f"a plan keeps its labels in a table, the same or another: {line}")
-        gold = read_plan_sheet(sheet, self, items)
+        return out, self.with_gold(read_plan_sheet(sheet, self, items))
+
+    def with_gold(self, gold: Mapping[tuple[str, str], str]) -> TableLabels:
+        """The table with labels of (item, model) filled in; nothing is written."""
         cells = self.table.frame[self.roles.gold].cast(pl.String).to_list()
         filled = [gold.get(key, cell) for key, cell in zip(self.keys, cells, strict=True)]
         frame = self.table.frame.with_columns(pl.Series(self.roles.gold, filled, dtype=pl.String))
         with_labels = TableLabels(self.path, self.roles, self.models)
         with_labels.__dict__["table"] = replace(self.table, frame=frame)  # in place of reading it
-        return out, with_labels
+        return with_labels
 
     def keep(self, out: Path) -> Path:
         """Write the table with its labels, every other column and row as it was; where its ledger is kept."""
@@ -145,7 +148,14 @@ class TableLabels:
     def hide(self) -> None:
         """A table keeps no estimates."""
 
-    def write_sheet(self, sheet: Path, items: Sequence[str], visible: Sequence[str], plan: str) -> int:
+    def write_sheet(
+        self,
+        sheet: Path,
+        items: Sequence[str],
+        visible: Sequence[str],
+        plan: str,
+        gold: Mapping[tuple[str, str], str] | None = None,
+    ) -> int:
         """Write the sheet: one row per item and wanted model, in order; how many rows.
 
         Args:
@@ -153,6 +163,7 @@ class TableLabels:
             items: in the plan's order.
             visible: columns to show (question, answer).
             plan: id of the plan.
+            gold: (item, model) → label that was given elsewhere; it stands in the sheet already.
 
         Raises:
             InputError: the file is there (it may hold someone's work) or cannot be written.
@@ -170,7 +181,7 @@ class TableLabels:
                 writer = csv.writer(file)
                 writer.writerow(guarded_row([*names, *visible, "instructions"]))
                 for key in rows:
-                    cells = [key[0], *([key[1]] if self.roles.model else []), ""]
+                    cells = [key[0], *([key[1]] if self.roles.model else []), (gold or {}).get(key, "")]
                     shown_cells = (str(column[place[key]]) for column in columns)
                     writer.writerow(guarded_row([*cells, *shown_cells, INSTRUCTIONS]))
             write_plan_design(sheet, plan, items)
