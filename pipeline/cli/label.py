@@ -33,7 +33,6 @@ _NAME = re.compile(r"\w[\w .-]{0,39}")
 @click.option("--question", metavar="COL", help="TABLE's question column (default: question, prompt or input).")
 @click.option("--context", metavar="COL", help="TABLE's column of what the answer is based on.")
 @click.option("--scale", metavar="LOW-HIGH", help="TABLE: rate from LOW to HIGH (default: yes or no).")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="TABLE: write it at each look here.")
 @click.option("--seed", type=int, help="Of the order of items, without a plan.")
 @click.option("--plan", "plan_file", type=click.Path(path_type=Path, dir_okay=False), help="The plan's file.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
@@ -55,9 +54,7 @@ def command(source: str, as_json: bool, **given: Any) -> None:
     from pipeline.labelling.server import LabelServer
     from pipeline.labelling.session import Session
 
-    opened = open_to_label(
-        source, given["runs_dir"], _wanted(source, given), plan_file=given["plan_file"], out=given["out"]
-    )
+    opened = open_to_label(source, given["runs_dir"], _wanted(source, given), plan_file=given["plan_file"])
     rater = _rater(given["rater"], opened.desk.raters)
     session = Session(opened.source, rater, opened.desk, opened.plan)
     write_desk(opened.place, opened.desk)

@@ -66,9 +66,7 @@ class Opened:
     roles: ColumnRoles | None = field(default=None)
 
 
-def open_to_label(
-    source: str, runs_dir: str, wanted: Wanted | None = None, *, plan_file: Path | None = None, out: Path | None = None
-) -> Opened:
+def open_to_label(source: str, runs_dir: str, wanted: Wanted | None = None, *, plan_file: Path | None = None) -> Opened:
     """The source, with its desk and plan.
 
     Args:
@@ -76,7 +74,6 @@ def open_to_label(
         runs_dir: where runs are.
         wanted: what was said now; None takes the desk that is there.
         plan_file: the ledger, where it is not beside the source.
-        out: where a table is written at each look; None writes it itself.
 
     Raises:
         InputError: nothing is there, columns are missing, or the plan is about something else.
@@ -92,7 +89,7 @@ def open_to_label(
     planned = ledger is not None and ledger.promised is not None
     plan = None
     if planned:
-        plan = PlanDesk(ledger_file, lambda now: open_planned(source, runs_dir, now), out or path)
+        plan = PlanDesk(ledger_file, lambda now: open_planned(source, runs_dir, now), path)
     if path.is_file():
         labels = _table(source, runs_dir, ledger if planned else None, desk)
         promised = ledger.promised.columns.get("shown", ()) if ledger is not None and ledger.promised else ()

@@ -97,12 +97,12 @@ class PlanDesk:
     Attributes:
         path: of the ledger.
         reopen: the table or run under it.
-        out: where a table is written with its labels at each look.
+        place: the table, which is written with its labels at each look, or the run.
     """
 
     path: Path
     reopen: Callable[[Ledger], Any]
-    out: Path
+    place: Path
 
     @property
     def ledger(self) -> Ledger:
@@ -162,7 +162,7 @@ class PlanDesk:
             gold: items → their labels in the store.
         """
         take_labels(
-            self.path, self.reopen, lambda opened, handed: (self.out, opened.with_gold(gold(handed))), finished=True
+            self.path, self.reopen, lambda opened, handed: (self.place, opened.with_gold(gold(handed))), finished=True
         )
 
     def says(self) -> list[str]:

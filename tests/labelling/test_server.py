@@ -13,11 +13,13 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from labelling.by_hand import HOSTILE, opened_page, right_by_text, session_of, write_table
 
+from pipeline.cli.documents import document_schema
 from pipeline.labelling.server import MARK, MOST_BYTES, SHOWN_CHARS, LabelServer
 from pipeline.tables.label_store import LabelStore
 
@@ -140,9 +142,9 @@ async def test_nothing_is_served_without_the_token(table: Path, token: str) -> N
         assert "SameSite=Strict" in cookie
 
 
-def _started(table: Path) -> tuple[subprocess.Popen[str], str]:
+def _started(table: Path, *more: str) -> tuple[subprocess.Popen[str], str]:
     command = [sys.executable, "-m", "pipeline", "label", str(table), "--no-browser", "--as", "ann", "--gold", "gold",
-               "--signals", "judge", "--id", "id", "--model", "model"]  # fmt: skip
+               "--signals", "judge", "--id", "id", "--model", "model", *more]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stderr is not None
     match = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stderr.readline())
@@ -195,3 +197,15 @@ def test_a_killed_server_has_kept_all_it_acknowledged_and_ctrl_c_says_what_is_ne
     assert process.returncode == 0
     assert f"{kept} answers of ann are in" in out
     assert out.splitlines()[-1].startswith("next: auxeval labels import")
+
+
+def test_ending_from_the_page_prints_one_document(table: Path) -> None:
+    process, address = _started(table, "--json")
+    ask = _browser(address)
+    _say(ask, ask("/view"))
+    ask("/end", {})
+    out, _ = process.communicate()
+    document = json.loads(out)
+    jsonschema.validate(document, document_schema("label"))
+    assert document["answers"] == 1
+    assert document["next"].startswith("auxeval labels import")
