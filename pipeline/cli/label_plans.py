@@ -149,11 +149,11 @@ def next_(source: str, file: Path, labels: int | None, as_json: bool, runs_dir: 
         promise = after.promised
         assert promise is not None
         items = following.sheet.items
-        said = labelled_in_page(source, runs_dir, items, plan_file)
-        rows = opened.write_sheet(file, items, tuple(promise.columns.get("shown", ())), promise.id, said)
+        filled = labelled_in_page(source, runs_dir, items, plan_file)
+        rows = opened.write_sheet(file, items, tuple(promise.columns.get("shown", ())), promise.id, filled)
         write_ledger(path, after)
     lines = [f"{file}: the next {len(items)} items of plan {promise.id}, {rows} rows to fill in"]
-    lines += [f"  {len(said)} of them were labelled in the page and are filled in already"] if said else []
+    lines += [f"  {len(filled)} of them were labelled in the page and are filled in already"] if filled else []
     lines += [f"  {following.reason}"] if following.reason else []
     kept = ["--out", source] if Path(source).is_file() else []
     plan = ["--plan", str(plan_file)] if plan_file is not None else []

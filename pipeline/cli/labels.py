@@ -204,8 +204,8 @@ def _ordinary(
         if given["rater_errors"]:
             raise InputError("--rater-errors is for runs whose responses people rate (grading: rating)")
         if not files:
-            said, _ = _from_page(source, given)
-            gold = {item: text for (item, _), text in said.items()}
+            in_page, _ = _from_page(source, given)
+            gold = {item: text for (item, _), text in in_page.items()}
             return take_gold(directory, gold, anytime=given["anytime"]), (), ""
         return *import_run_labels(directory, files[0], anytime=given["anytime"]), ""
     _one_sheet(files)
@@ -216,9 +216,9 @@ def _ordinary(
     if files:
         labeled = import_table_labels(Path(source), files[0], out)
     else:
-        said, roles = _from_page(source, given)
+        in_page, roles = _from_page(source, given)
         assert roles is not None
-        labeled = take_table_gold(Path(source), roles, said, out)
+        labeled = take_table_gold(Path(source), roles, in_page, out)
     to = ledger_of_table(out) if out is not None and given["plan_file"] is None else None
     counted = count_look(path, labeled.before, max(target.n for target in labeled.inputs.targets), to)
     estimates = evaluate(*at_door(counted, labeled.inputs, Options(anytime=given["anytime"])))

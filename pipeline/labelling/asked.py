@@ -39,16 +39,16 @@ class Asked:
     choices: tuple[str, ...] = ()
     bounds: tuple[float, float] = (0.0, 1.0)
 
-    def read(self, said: str) -> float | str:
+    def read(self, typed: str) -> float | str:
         """What was said as the store holds it.
 
         Args:
-            said: one of ``choices``, or what was typed.
+            typed: one of ``choices``, or what was typed.
 
         Raises:
             InputError: it is no answer to this question.
         """
-        text = said.strip()
+        text = typed.strip()
         if not text or len(text) > LONGEST_ANSWER:
             raise InputError(f"{self.criterion}: an answer of 1 to {LONGEST_ANSWER:,} characters")
         if self.choices and text not in self.choices:

@@ -41,14 +41,14 @@ class Wanted:
 
     def over(self, before: Desk) -> Desk:
         """The desk with what was said now."""
-        said = {
+        given = {
             name: value
             for name in ("raters", "overlap", "seed", "bounds")
             if (value := getattr(self, name)) is not None
         }
         if self.roles is not None:
-            said["columns"] = self.roles.to_dict()
-        return replace(before, **said)
+            given["columns"] = self.roles.to_dict()
+        return replace(before, **given)
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def open_to_label(source: str, runs_dir: str, wanted: Wanted | None = None, *, p
     Raises:
         InputError: nothing is there, columns are missing, or the plan is about something else.
     """
-    said = wanted or Wanted()
+    wanted = wanted or Wanted()
     path = Path(source)
     where = path if path.is_file() else find_run(source, Path(runs_dir)).path
     place = desk_beside(where)
-    desk = said.over(read_desk(place) or Desk())
+    desk = wanted.over(read_desk(place) or Desk())
     desk.check()
     ledger_file = plan_file or ledger_beside(where)
     ledger = read_ledger(ledger_file)
@@ -94,7 +94,7 @@ def open_to_label(source: str, runs_dir: str, wanted: Wanted | None = None, *, p
         labels = _table(source, runs_dir, ledger if planned else None, desk)
         promised = ledger.promised.columns.get("shown", ()) if ledger is not None and ledger.promised else ()
         kept = ShownColumns(str(desk.visible[0]), *desk.visible[1:]) if desk.visible else None
-        columns = columns_of(path, inspect_source(path).columns, said.visible or kept, promised)
+        columns = columns_of(path, inspect_source(path).columns, wanted.visible or kept, promised)
         desk = replace(desk, visible=(columns.answer, columns.question, columns.context))
         return Opened(TableSource(labels, columns, desk.bounds), desk, place, plan, labels.roles)
     directory = find_run(source, Path(runs_dir))

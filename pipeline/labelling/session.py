@@ -88,12 +88,12 @@ class Session:
         view = partial(View, done=self._place, total=len(queue), undo=self._last(labels) is not None)
         if self._place < len(queue):
             item = self.source.item(queue[self._place])
-            said = {
+            words = {
                 (asked.unit, asked.criterion): labels.words[asked.unit, asked.criterion, self.rater]
                 for asked in item.asked
                 if (asked.unit, asked.criterion, self.rater) in labels.words
             }
-            return view("label", item, said)
+            return view("label", item, words)
         if self.plan is None or ledger is None:
             return view("end", None, {}, says=("Every item of yours is labelled or skipped.",))
         if sheet is None:
@@ -141,7 +141,7 @@ class Session:
 
     # ---- what a rater does
 
-    def say(self, unit: str, criterion: str, said: str, note: str = "") -> None:
+    def say(self, unit: str, criterion: str, typed: str, note: str = "") -> None:
         """Keep an answer about the item that is shown; it is on disk when this returns. Said twice it counts once.
 
         Raises:
@@ -154,7 +154,7 @@ class Session:
         )
         if item is None or asked is None:
             raise StaleError("that item was answered already, here or in another tab; this is the next one")
-        value = asked.read(said)
+        value = asked.read(typed)
         self.source.check(item, value)
         self.source.store.add([Label(unit, criterion, value, self.rater, now(), note=note[:LONGEST_ANSWER].strip())])
 
