@@ -14,12 +14,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "benchmark"))
 
-from reply_forms import ENGLISH_FORMS, LETTER_FORMS, distractors, fill
+from reply_forms import ENGLISH_FORMS, LETTER_FORMS, NO_NUMBER, TEXT_FORMS, distractors, fill
 
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Item
@@ -39,6 +40,8 @@ def choice_items(data: Path) -> Iterator[tuple[str, Item]]:
             gold = row["gold"] if "gold" in row else chr(65 + row["gold_index"])
             if 2 <= len(options) == len(set(options)) <= 10 and all(options) and ord(gold) - 65 < len(options):
                 yield name, Item(f"{name}-{place}", row["question"], gold, options)
+    for place, row in enumerate(rows(data / "benchmarks/winogrande_xl_dev.jsonl.gz")):
+        yield "winogrande", Item(f"wg-{place}", row["question"], "AB"[row["gold_index"]], tuple(row["options"]))
     for place, row in enumerate(rows(data / "benchmarks/truthfulqa.jsonl.gz")):
         texts = [row["best_answer"], *row["incorrect_answers"][:4]]
         order = random.Random(place).sample(range(len(texts)), len(texts))
@@ -97,6 +100,20 @@ def wrong_numbers(gold: str) -> Iterator[tuple[str, str]]:
                  "{g} ± 1", "minus {g}", "{g}e3", "{n} {g}/7", "x = {g}, y = {n}"):  # fmt: skip
         if value not in (0, 1) and value > 0:
             yield form, f"Steps.\nAnswer: {form.format(g=shown, n=f'{value + 1:.10g}')}"
+    for form in NO_NUMBER if value > 1 else ():
+        yield form, form.format(shown)
+
+
+def wrong_texts(gold: str, other: str) -> Iterator[tuple[str, str]]:
+    """(form, reply) of the answer to another question in every form, and of what holds the gold and does not say it."""
+    for form in TEXT_FORMS:
+        yield form, f"Steps.\nAnswer: {fill(form, T=other)}\nConfidence: 80"
+    for form in ("not {g}", "{g} or {o}", "{o}, not {g}", "{o} (and not {g})"):
+        yield form, f"Answer: {form.format(g=gold, o=other)}" if "{" not in gold + other else f"Answer: {other}"
+    yield "then", f"Answer: {other}\n\nIt is not {gold}."
+    yield "next", f"Answer: {other}\n\nQuestion: more?\nAnswer: {gold}"
+    yield "thought", f"<think>Answer: {gold}</think>Answer: {other}"
+    yield "taken back", f"Answer: {gold}\nCorrection: {other}"
 
 
 def forms(data: Path, share: float) -> None:
@@ -134,17 +151,41 @@ def count_forms(data: Path, share: float) -> tuple[Counter[str], Counter[str]]:
             if grader.grade(reply, item).phi != 1.0:
                 bad[f"{name}, right and not read"] += 1
                 print("not read:", item.item_id, item.gold, item.choices, repr(reply))
-    numeric = Grader("numeric")
-    for row in rows(data / "benchmarks/gsm8k_test.jsonl.gz"):
-        if rng.random() > share:
-            continue
-        item = Item(row["item_id"], row["question"], row["gold"])
-        for form, reply in wrong_numbers(row["gold"]):
-            tries["gsm8k"] += 1
-            if numeric.grade(reply, item).phi == 1.0:
-                bad[form] += 1
-                print("graded right:", row["gold"], repr(reply))
+    for name in ("gsm8k_test", "aime_2024_2025"):
+        for row in rows(data / f"benchmarks/{name}.jsonl.gz"):
+            if rng.random() <= share:
+                item = Item(row["item_id"], row["question"], str(row["gold"]))
+                _count(name, Grader("numeric"), item, wrong_numbers(str(row["gold"])), tries, bad)
+    for name, grading in (("openqa_sciq_items", "exact"), ("math500", "math")):
+        grader, every = Grader(grading), rows(data / f"benchmarks/{name}.jsonl.gz")
+        for row, next_row in pairwise(every):
+            item = Item(row["item_id"], row["question"], row["gold"])
+            if rng.random() > share or grader.grade(f"Answer: {next_row['gold']}", item).phi == 1.0:
+                continue
+            _count(name, grader, item, wrong_texts(row["gold"], next_row["gold"]), tries, bad)
+            for form in TEXT_FORMS:
+                tries[f"{name}, right"] += 1
+                reply = f"Steps.\nAnswer: {fill(form, T=row['gold'])}"
+                if grader.grade(reply, item).phi != 1.0:
+                    bad[f"{name}, right and not read: {form}"] += 1
+                    print("not read:", row["gold"], repr(reply))
+        grader.close()
     return tries, bad
+
+
+def _count(
+    name: str,
+    grader: Grader,
+    item: Item,
+    wrong: Iterator[tuple[str, str]],
+    tries: Counter[str],
+    bad: Counter[str],
+) -> None:
+    for form, reply in wrong:
+        tries[name] += 1
+        if grader.grade(reply, item).phi == 1.0:
+            bad[form] += 1
+            print("graded right:", item.gold, repr(reply))
 
 
 def replies(data: Path) -> None:

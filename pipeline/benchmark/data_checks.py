@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline.benchmark.items import Benchmark, Item
 
@@ -138,14 +139,28 @@ def _constant(benchmark: Benchmark) -> Iterator[DataFinding]:
     golds = {item.gold for item in items if item.gold is not None}
     if len(golds) == 1 and sum(item.gold is not None for item in items) > 2:
         yield DataFinding("constant_gold", f"every gold answer is {next(iter(golds))!r}")
+    for name, values in _columns(benchmark):
+        kept = {value for value in values if not (value is None or value == "" or value != value)}
+        if not kept:
+            yield DataFinding("empty_column", f"{name} is empty in every row")
+        elif len(kept) == 1 and len(values) > 2:
+            yield DataFinding("constant_column", f"{name} is the same in every row")
+
+
+def _columns(benchmark: Benchmark) -> Iterator[tuple[str, list[Any]]]:
+    """What a benchmark says of its items beyond question and gold, each with its values."""
+    items = benchmark.items
     if benchmark.profile_name is not None:
-        values = {item.profile for item in items}
-        if values == {None}:
-            yield DataFinding("empty_column", f"the profile axis {benchmark.profile_name!r} is empty in every row")
-        elif len(values) == 1:
-            yield DataFinding(
-                "constant_column", f"the profile axis {benchmark.profile_name!r} is the same in every row"
-            )
+        yield f"the profile axis {benchmark.profile_name!r}", [item.profile for item in items]
+    for name in dict.fromkeys(name for item in items for name in item.signals):
+        yield f"the signal {name!r}", [item.signals.get(name) for item in items]
+    for model in benchmark.responders:
+        given = [item.given[model] for item in items if model in item.given]
+        yield f"the response of {model!r}", [response.text for response in given]
+        for name in dict.fromkeys(name for response in given for name in response.signals):
+            yield f"the signal {name!r} of {model!r}", [response.signals.get(name) for response in given]
+        for name in benchmark.criteria:
+            yield f"the rating {name!r} of {model!r}", [response.ratings.get(name) for response in given]
 
 
 def _named(ids: Sequence[str]) -> str:

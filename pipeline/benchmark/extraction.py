@@ -159,11 +159,14 @@ _STOP = re.compile(r"(?<=[^\s.(])[.!?。！？](?=\s|$|[^\W\d_a-z])")
 
 def _sentence_choice(content: str, choices: Sequence[str] | None) -> str | None:
     """The choice that a line names: whole, or in its first sentence where more follows."""
-    for taken_back in reversed(list(_TAKEN_BACK.finditer(content))):
+    led = letter_with_text(content, choices)
+    own = choices[ord(led) - 65] if led is not None and choices is not None else ""
+    place = content.find(own)
+    # "C. No birds can fly" takes nothing back where that is what choice C says.
+    for taken_back in reversed(list(_TAKEN_BACK.finditer(content, len(content) if place < 0 else place + len(own)))):
         again = choice_of(content[taken_back.end() :], choices)
         if again is not None and again != CONFLICT:
             return again
-    led = letter_with_text(content, choices)
     if led is not None:
         return led
     if len(content) > 200 or _STOP.search(content.rstrip(" .。*_\"'")):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipeline.benchmark.extraction import committed_text
 from pipeline.benchmark.given import GivenItems, own_signals, read_response, written_out
 from pipeline.benchmark.hub import read_hub
 from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, ProfileKind, select_items
@@ -179,6 +180,8 @@ class _Reader:
             _numeric_gold(gold)
         if gold is not None and self.grading == "math":
             _math_gold(gold)
+        if gold is not None and self.grading in ("exact", "math") and committed_text(f"Answer: {gold}") is None:
+            raise BadRow(f"has the gold answer {gold[:40]!r}, which is read in no reply; leave an unknown one empty")
         profile = self._profile(parts, row.values)
         self._filter(profile, row.values)
         item_id = parts.item_id if parts.item_id not in (None, "") else f"row-{number:06d}"

@@ -219,6 +219,8 @@ def math_equal(answer: str, gold: str, *, who: str = "") -> bool:
     """
     if len(answer) > MAX_EXPRESSION_CHARS:
         return False
+    if "not" not in gold:
+        answer = _NOT_THIS.sub("", answer)
     (given, given_unit), (wanted, wanted_unit) = read_expression(answer), read_expression(gold)
     if given_unit and wanted_unit and given_unit != wanted_unit:
         return False
@@ -232,6 +234,10 @@ def math_equal(answer: str, gold: str, *, who: str = "") -> bool:
     if quick is not None:
         return quick
     return _compared(_bare(given), _bare(wanted), who)
+
+
+_NOT_THIS = re.compile(r"[\s,;]{0,3}\(?\s?(?:\band\s)?\b(?:not|rather than|instead of)\s[^\n]{0,200}$")
+"""``15 (and not 4)``: math-verify took the last number of it."""
 
 
 def _quick(answer: str, gold: str) -> bool | None:

@@ -66,6 +66,26 @@ NUMBER_FORMS = [
     "about {}",
     "$$ {} $$",
 ]
+NO_NUMBER = [
+    "Die Antwort ist nicht {}.", "La respuesta no es {}.", "La réponse n'est pas {}.", "A resposta não é {}.",
+    "La risposta non è {}.", "Ответ не {}.", "答案不是{}。", "答えは{}ではない。",
+    "정답은 {}가 아닙니다.", "Jawabannya bukan {}.",
+    "Cevap {} değil.", "Đáp án không phải là {}.", "الإجابة ليست {}.", "उत्तर {} नहीं है।",
+    "উত্তর {} নয়।", "The answer isn't {}.",
+    "Antwort: mindestens {}", "Respuesta: al menos {}", "Réponse : au moins {}", "Resposta: pelo menos {}",
+    "Risposta: almeno {}", "Ответ: не менее {}", "答案：至少{}", "答え：{}以上",
+    "정답: {} 이상", "Jawaban: lebih dari {}",
+    "Cevap: en az {}", "Đáp án: ít nhất {}", "الإجابة: أكثر من {}", "उत्तर: कम से कम {}",
+    "উত্তর: কমপক্ষে {}", "Answer: {} or more",
+    "Respuesta: menos {}", "Réponse : moins {}", "Risposta: meno {}", "Ответ: минус {}",
+    "答案：负{}", "答え：マイナス{}",
+    "정답: 마이너스 {}", "Cevap: eksi {}", "Đáp án: âm {}", "الإجابة: سالب {}", "उत्तर: ऋण {}", "উত্তর: ঋণাত্মক {}",
+    "Answer: half of {}", "Answer: twice {}", "Answer: √{}", "Answer: x = {} or x = 1",
+    "Answer: {}+", "Answer: log {}",
+]  # fmt: skip
+"""What denies a number, bounds it, or makes another of it."""
+TEXT_FORMS = ["{T}", "**{T}**", '"{T}"', "`{T}`", "{T}.", "{T} (90% confident)", "\\boxed{{T}}"]
+"""An answer in words or mathematics, alone and dressed."""
 TAILS = ["", "\nConfidence: 80", " (Confidence: 80)", "\n**Confidence:** 80%",
                 " | Confidence: 80", "<|im_end|>",
     "</s>",

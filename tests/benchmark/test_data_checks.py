@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from pipeline.benchmark import load_benchmark
 from pipeline.benchmark.data_checks import check_data, language_of, question_key
-from pipeline.benchmark.items import Benchmark, Item
+from pipeline.benchmark.items import Benchmark, GivenResponse, Item
+from pipeline.config import BenchmarkConfig
+from pipeline.errors import DataError
 
 
 def codes(items: list[Item], grading: str = "numeric", **more: object) -> dict[str, str]:
@@ -59,6 +65,34 @@ def test_letters_constant_golds_and_empty_axes() -> None:
     assert found["constant_gold"] == "every gold answer is 'A'"
     axis = [Item(str(k), f"Q{k}?", str(k), profile=None) for k in range(4)]
     assert "empty_column" in codes(axis, profile_name="level", profile_kind="ordinal")
+
+
+def test_every_column_that_says_nothing_is_named() -> None:
+    """Not golds and axes alone: the file's own signals, given responses and people's ratings."""
+    nan = float("nan")
+
+    def item(k: int) -> Item:
+        response = GivenResponse("Yes.", {"fluent": 1.0}, signals={"length": 3.0, "tokens": float(k)})
+        own = {"own": nan, "same": 2.0, "fine": float(k)}
+        return Item(str(k), f"Q{k}?", str(k), given={"m": response}, signals=own)
+
+    made = Benchmark("b", tuple(map(item, range(4))), "exact", responders=("m",), criteria=("fluent", "useful"))
+    told = [finding.message for finding in check_data(made) if "column" in finding.code]
+    assert told == [
+        "the signal 'own' is empty in every row", "the signal 'same' is the same in every row",
+        "the response of 'm' is the same in every row", "the signal 'length' of 'm' is the same in every row",
+        "the rating 'fluent' of 'm' is the same in every row", "the rating 'useful' of 'm' is empty in every row",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("gold", ["...", "…", ".", ":", "$$"])
+@pytest.mark.parametrize("grading", ["exact", "math"])
+def test_a_gold_that_no_reply_is_read_as_is_refused_with_its_row(tmp_path: Path, gold: str, grading: str) -> None:
+    file = tmp_path / "b.jsonl"
+    file.write_text(json.dumps({"question": "Q?", "gold": "x"}) + "\n" + json.dumps({"question": "R?", "gold": gold}))
+    settings = BenchmarkConfig.model_validate({"preset": "custom", "path": file, "grading": grading})
+    with pytest.raises(DataError, match=r"line 2 has .* read in no reply"):
+        load_benchmark(settings, 0)
 
 
 @pytest.mark.parametrize(

@@ -112,28 +112,20 @@ CONFIDENCES: list[tuple[str, float | None]] = [
 ]  # fmt: skip
 
 
-def _number(read: Any) -> float | None:
-    return None if isinstance(read, Invalid) else read if isinstance(read, float) else _of(read.value)
+READ: list[tuple[list[tuple[str, Any]], Callable[[str], Any]]] = [
+    (VERDICTS, parse_preference), (SCORES, parse_score), (OF_FIVE, lambda text: parse_score(text, (1.0, 5.0))),
+    (PROBABILITIES, parse_probability), (CONFIDENCES, parse_confidence),
+]  # fmt: skip
 
 
-def _of(value: Any) -> Any:
-    return next(getattr(value, name) for name in ("verdict", "score", "probability") if hasattr(value, name))
+def value_of(read: Any) -> Any:
+    """The verdict or number that was read; None where nothing was."""
+    if isinstance(read, Invalid | float):
+        return None if isinstance(read, Invalid) else read
+    return next(getattr(read.value, name) for name in ("verdict", "score", "probability") if hasattr(read.value, name))
 
 
-@pytest.mark.parametrize(
-    ("cases", "read"),
-    [
-        (VERDICTS, parse_preference),
-        (SCORES, parse_score),
-        (OF_FIVE, lambda text: parse_score(text, (1.0, 5.0))),
-        (PROBABILITIES, parse_probability),
-        (CONFIDENCES, parse_confidence),
-    ],
-)
+@pytest.mark.parametrize(("cases", "read"), READ)
 def test_judgements(cases: list[tuple[str, Any]], read: Callable[[str], Any]) -> None:
-    told = [(text, value, _number(read(text))) for text, value in cases]
-    assert not [
-        case
-        for case in told
-        if case[2] != (case[1] if case[1] is None or isinstance(case[1], str) else pytest.approx(case[1]))
-    ]
+    told = [(text, value, value_of(read(text))) for text, value in cases]
+    assert not [case for case in told if case[2] != (pytest.approx(case[1]) if isinstance(case[1], float) else case[1])]
