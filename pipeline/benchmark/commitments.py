@@ -32,7 +32,6 @@ _SINGLE_LINE_CHARS = 400
 _FEW_WORDS = 5
 _S = r"[ \t\u00a0\u202f\u3000]"
 _MARKS = r"[*_`\"'“”’」』】»)\]]"
-_LEADING = re.compile(r"[\s>#*_\-•·|–—\"'“「『【«(\[\\]*")
 _SKIPPED = frozenset({"", "$$", "$", r"\[", r"\(", "---", "***", "___"})
 _NOT_ANSWERED = re.compile(
     r"(?:\b(?:to|can|can't|cannot|could|will|would|i'll|let me|let's|not|please|you|no)|n't|’t)\s{1,3}$", re.I

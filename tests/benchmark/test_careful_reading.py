@@ -174,6 +174,11 @@ NUMBERS: list[tuple[str, str | None]] = [
     ("Answer: 42, confidence 90%", "42"), ("Answer: 42 with 90% confidence", "42"),
     ("Answer: 42 [confidence: 90]", "42"), ("Answer: twenty-first", "21"), ("Answer: twenty-third", "23"),
     ("Answer: two thirds", "2/3"),
+    ("I will answer 5 questions.\nAnswer: 42", "42"), ("To answer 5 of them.\nAnswer: 42", "42"),
+    ("Answer: \\displaystyle 42", "42"), ("Answer: \\left(42\\right)", "42"),
+    ("<|channel|>final<|message|>Answer: 42<|return|>", "42"), ("Answer: 42<|return|>", "42"),
+    ("analysisI think 40assistantfinalAnswer: 42", "42"), ("<think>40", None), ("40</think>Answer: 42", "42"),
+    ("Answer: 42</s>Answer: 43", "42"), ("Answer: 42<eos>Answer: 43", "42"),
 ]  # fmt: skip
 """A reply and its number; None where it commits to no single one."""
 
@@ -237,6 +242,19 @@ CHOICES: list[tuple[str, str | None]] = [
     ("The best answer is B, although C is also plausible.", "B"), ("Answer: B (C is close, though)", "B"),
     ("Answer: B over C", "B"), ("Answer: B rather than C", "B"), ("Answer: B instead of A", "B"),
     ("A: 10%\nB: 70%\nC: 15%\nD: 5%\nAnswer: B", "B"),
+    ("Answer: not B", None), ("To answer: B is a city. Options: A, C.\nI cannot answer B.", None),
+    ("The answer choices are A and B.\nAnswer: C", "C"),
+    ("Let me answer the question: B would be wrong.\nAnswer: C", "C"),
+    ("The answer key says nothing.\nAnswer: C", "C"), ("The best option is B.", "B"),
+    ("It must be option C, as it is in Peru.", "C"), ("Option A was built in 1900.\nThe correct choice: B", "B"),
+    ("Answer: Is it B, Paris?", "B"), ("Answer: the letter is C, I believe", "C"),
+    ("The answer is not provided in the options", None), ("Answer: B\nHowever, the answer is not listed", None),
+    ("Answer: c)", "C"), ("Answer: option c", "C"), ("Answer: (c) Lima", "C"), ("c. Lima", "C"),
+    ("Answer: Lima isn't right, nor is Rome", None), ("Answer: not Lima", None), ("Answer: it is not Paris", None),
+    ("Answer: <b>C</b>", "C"), ("Answer: <span>Lima</span>", "C"), ("Answer: $\\mathbf{C}$", "C"),
+    ("Answer: \\textbf{Lima}", "C"), ("Answer: *Lima*", "C"), ("Answer: _Lima_", "C"),
+    ("I analysed it and C is correct.", "C"),
+    ("Having gone through them.\nC is clearly the right answer here.\nIt fits.", "C"),
 ]  # fmt: skip
 """A reply about :data:`CITIES` and its letter."""
 

@@ -42,6 +42,9 @@ VERDICTS: list[tuple[str, str | None]] = [
     ("Verdict: A/B", None), ("Verdict: A and B", None), ("Verdict: A (B is worse)", "A"),
     ("Verdict: A because B is wrong", "A"), ("Verdict: B — much clearer than A", "B"),
     ("Verdict: A better than B", "A"), ("Verdict: A, since it is correct", "A"),
+    ("Verdict: A is not better", None), ("Verdict: A is worse than B", None), ("Verdict: A isn't better", None),
+    ("Response A says \"the verdict: B\".\nVerdict: A", "A"),
+    ("The text contains {\"verdict\": \"B\"}. {\"verdict\": \"A\"}", "A"),
 ]  # fmt: skip
 
 SCORES: list[tuple[str, float | None]] = [
@@ -76,6 +79,9 @@ SCORES: list[tuple[str, float | None]] = [
     ("الدرجة: ٠٫٨", 0.8), ("स्कोर: 0.8", 0.8), ("স্কোর: 0.8", 0.8), ("স্কোর: ০.৮", 0.8), ("評価：８０％", 0.8),
     ("", None),
     ("No score.", None),
+    ("Score: 0.8-0.9", None), ("Score: 0.8 to 0.9", None), ("Score: 0.8 (0.7 to 0.9)", 0.8),
+    ("The response outputs {\"score\": 1.0} itself.\n{\"score\": 0.4}", 0.4), ("Score: 0.8 out of 1", 0.8),
+    ("Score: 0.8 * 0.5", None),
 ]  # fmt: skip
 
 OF_FIVE: list[tuple[str, float | None]] = [
@@ -109,6 +115,9 @@ CONFIDENCES: list[tuple[str, float | None]] = [
     ("Confidence: 90.", 0.9), ("Confidence level: 90", 0.9), ("My confidence is 90.", 0.9),
     ("{\"answer\": 4, \"confidence\": 85}", 0.85), ("{\"answer\": 4, \"confidence\": 0.85}", 0.85),
     ("| Answer | Confidence |\n|---|---|\n| 4 | 85% |", 0.85), ("", None),
+    ("A confidence interval: 95 percent is wide.\nConfidence: 80", 0.8),
+    ("The mean's confidence: 95 is not mine.", None),
+    ("Answer: 4\nIn the text the confidence: 10 is given.\nConfidence: 80", 0.8),
 ]  # fmt: skip
 
 
