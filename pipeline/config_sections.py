@@ -88,8 +88,8 @@ class ProfileConfig(Section):
 
     field: str
     """The column that holds it."""
-    kind: Literal["continuous", "ordinal", "categorical"]
-    """Numbers, levels with an order, or names."""
+    kind: Literal["continuous", "ordinal", "categorical", "tags", "semantic"]
+    """Numbers, levels with an order, names, tags (an item may have several), or a text to be grouped by meaning."""
     smooth: bool = False
     """Whether levels of an ordinal axis borrow labels from their neighbours; else a level's number is its own."""
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pipeline.errors import DataError
+from pipeline.tables.column_roles import ProfileKind
 
 if TYPE_CHECKING:
     import numpy as np
 
-ProfileKind = Literal["continuous", "ordinal", "categorical"]
 JITTER = 0.4
 """Half width of the uniform noise that makes an ordered axis continuous."""
 

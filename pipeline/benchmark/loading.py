@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pipeline.benchmark.extraction import committed_text
 from pipeline.benchmark.given import GivenItems, own_signals, read_response, written_out
 from pipeline.benchmark.hub import read_hub
-from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, ProfileKind, select_items
+from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, select_items
 from pipeline.benchmark.presets import MAX_CHOICES, PRESETS, BadRow, Parts, Preset, Skip
+from pipeline.benchmark.tags import tags_text
 from pipeline.errors import DataError
 from pipeline.foreign_json import read_json
+from pipeline.tables.column_roles import ProfileKind
 
 if TYPE_CHECKING:
     from pipeline.tables.shapes.rows import Row
@@ -48,6 +50,13 @@ def read_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
     if grading == "rating":  # people say how good a response is; a right answer of the source says nothing then
         selected = tuple(replace(item, gold=None) for item in selected)
     name, kind = reader.axis
+    if kind == "semantic":
+        from pipeline.tables.semantic import semantic_groups  # not above: collection starts without numpy
+
+        texts = [item.question if name == "question" else str(item.profile) for item in selected]
+        groups = semantic_groups(texts, str(name)).tolist()
+        selected = tuple(replace(item, profile=group) for item, group in zip(selected, groups, strict=True))
+        kind = "categorical"
     return Benchmark(
         name=config.preset if preset else reader.source,
         items=selected,
@@ -71,7 +80,7 @@ def _embedded(config: BenchmarkSettings, seed: int) -> Benchmark:
     if name != "level":
         raise DataError(f"benchmark.profile.field {name!r}: the embedded benchmark has one profile axis, 'level'")
     items = select_items(embedded_items(seed), limit=config.limit, sample=config.sample, seed=seed)
-    if config.profile and config.profile.kind == "categorical":
+    if config.profile and config.profile.kind in ("categorical", "tags"):
         items = tuple(replace(item, profile=f"{item.profile:g}") for item in items)
     return Benchmark(
         name="embedded",
@@ -379,9 +388,11 @@ def _math_gold(gold: str) -> None:
 
 
 def _axis_value(value: Any, column: str, kind: ProfileKind | None) -> float | str:
+    if kind == "tags":  # an item without a tag is an item
+        return tags_text(value)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         raise Skip("no value on the profile axis")
-    if kind == "categorical":
+    if kind in ("categorical", "semantic"):
         return f"{value:g}" if isinstance(value, float) else str(value)
     try:
         number = float(value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.benchmark.hub import HubSource
-from pipeline.benchmark.items import ProfileKind
+from pipeline.tables.column_roles import ProfileKind
 
 MAX_CHOICES = 10
 """Choices are named A to J."""

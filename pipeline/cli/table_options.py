@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_KINDS = ("continuous", "ordinal", "categorical")
+_KINDS = ("continuous", "ordinal", "categorical", "tags", "semantic")
 
 
 def column_options(command: Command) -> Command:
@@ -33,7 +33,7 @@ def column_options(command: Command) -> Command:
         ),
         click.option(
             "--profile", "profiles", multiple=True, metavar="COL[:KIND]",
-            help="Profile along a column; KIND is continuous, ordinal or categorical (else detected). Repeatable.",
+            help="Profile axis: continuous, ordinal, categorical (else detected), tags or semantic. Repeatable.",
         ),
         click.option("--labeled", metavar="COL", help="Yes/no column: gold is read on these rows only."),
         click.option("--inclusion", metavar="COL", help="Probability with which each row was drawn for labelling."),

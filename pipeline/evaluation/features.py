@@ -27,6 +27,7 @@ class Feature(StrEnum):
     CONTINUOUS = "a continuous profile axis"
     ORDINAL = "an ordinal profile axis"
     CATEGORICAL = "a categorical profile axis"
+    TAGS = "a profile axis of overlapping tags"
     REPEATS = "several answers to each item"
     MISSING_TAUS = "missing predictions τ"
     MISSING_SIGNALS = "missing signals"
@@ -63,7 +64,8 @@ def left_out(reason: str) -> Support:
     return Support("left out", reason)
 
 
-_AXES = {"continuous": Feature.CONTINUOUS, "ordinal": Feature.ORDINAL, "categorical": Feature.CATEGORICAL}
+_AXES = {"continuous": Feature.CONTINUOUS, "ordinal": Feature.ORDINAL, "categorical": Feature.CATEGORICAL,
+         "tags": Feature.TAGS}  # fmt: skip
 
 
 def features_of(pool: Pool, target: TargetPool, options: Options) -> frozenset[Feature]:

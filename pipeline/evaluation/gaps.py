@@ -170,13 +170,16 @@ def along(pool: Pool, pair: Pair, options: Options) -> Profile:
     left, right, alone = pair.signals
     if not left.shape[1]:
         left = right = np.zeros((len(rows), 1))
-    profile = lace_gap(
-        placed.z, pair.first.y[rows], pair.second.y[rows], left[rows], right[rows], labeled=pair.both[rows],
-        pairwise=alone[rows] if alone.shape[1] else None, locality=placed.locality, adapt=RULE,
-        level=options.level, target=options.target, inclusion_probabilities=None if chances is None else chances[rows],
-        clusters=None if pair.first.clusters is None else pair.first.clusters[rows],
-    )  # fmt: skip
-    return placed.named(profile, "lace_gap_profile")
+
+    def fit(z: NDArray[Any], **at: Any) -> Profile:
+        return lace_gap(
+            z, pair.first.y[rows], pair.second.y[rows], left[rows], right[rows], labeled=pair.both[rows],
+            pairwise=alone[rows] if alone.shape[1] else None, adapt=RULE, target=options.target,
+            inclusion_probabilities=None if chances is None else chances[rows],
+            clusters=None if pair.first.clusters is None else pair.first.clusters[rows], **at,
+        )  # fmt: skip
+
+    return placed.named(placed.fitted(fit, options.level), "lace_gap_profile")
 
 
 def _check_shared(pair: Pair) -> None:

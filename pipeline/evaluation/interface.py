@@ -28,7 +28,7 @@ from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, frame_table, read_user_table
 
 SCHEMA = 2
-_KINDS = ("continuous", "ordinal", "categorical")
+_KINDS = ("continuous", "ordinal", "categorical", "tags", "semantic")
 
 
 def estimate(

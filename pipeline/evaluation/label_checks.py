@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pipeline.benchmark.tags import tags_of
 from pipeline.estimators import check_draw, cluster_components
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.results import heavy_share
 from pipeline.evaluation.options import Options
 from pipeline.evaluation.pool import Pool, TargetPool
+from pipeline.evaluation.profiles import has_tag
 from pipeline.tables.signal_checks import Notice
 
 MIN_VARIANCE_LABELS = 8.0
@@ -76,6 +78,10 @@ def _draw(target: TargetPool) -> Iterator[str]:
             levels = np.unique(axis.values).tolist()[:_MOST_LEVELS]
             columns += [(axis.values == level).astype(float) for level in levels]
             labels += [f"{axis.column!r} = {level}" for level in levels]
+        elif axis.kind == "tags":
+            tags = tags_of(axis.values.tolist())[:_MOST_LEVELS]
+            columns += [has_tag(axis.values, tag).astype(float) for tag in tags]
+            labels += [f"{axis.column!r} holds {tag}" for tag in tags]
         elif np.isfinite(axis.values).all():
             columns.append(axis.values)
             labels.append(f"{axis.column!r}")

@@ -153,7 +153,7 @@ def _ratio(target: TargetPool, options: Options) -> FloatArray:
     """Deployment weight of every item: the weights column, or share in deployment over share in the pool."""
     if target.weights is not None:
         return np.asarray(target.weights / target.weights.mean())
-    if not target.profiles or target.profiles[0].kind == "continuous":
+    if not target.profiles or target.profiles[0].kind in ("continuous", "tags"):
         raise InputError("a target distribution over values needs --profile with an ordinal or categorical column")
     axis = target.profiles[0]
     labels = [_level_name(value) for value in axis.values.tolist()]

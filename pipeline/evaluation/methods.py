@@ -106,7 +106,8 @@ _RANDOM_LAYERS: dict[Feature, Support] = {
     **{feature: left_out(_EQUAL) for feature in (Feature.CHANCES, Feature.STRATA, Feature.STAGES)},
     Feature.CLUSTERS: left_out(_INDEPENDENT),
 }
-_NUMERIC = {Feature.CATEGORICAL: left_out("it measures distances on the profile, so it needs a numeric one")}
+_DISTANCES = left_out("it measures distances on the profile, so it needs a numeric one")
+_NUMERIC = {Feature.CATEGORICAL: _DISTANCES, Feature.TAGS: _DISTANCES}
 
 
 def _comparator(name: str, label: str, about: str, support: Mapping[Feature, Support] | None = None) -> Method:
@@ -174,7 +175,10 @@ METHODS: tuple[Method, ...] = (
     Method(
         "lace_profile_shrunk", "LACE profile, shrunk (option)", "profile", "lace_profile",
         "tiny groups moved towards their common mean", (AXIS, SHRINK), profiles.shrunk,
-        {Feature.CONTINUOUS: left_out("it needs a profile by groups")},
+        {
+            Feature.CONTINUOUS: left_out("it needs a profile by groups"),
+            Feature.TAGS: left_out("groups that overlap are not independent"),
+        },
     ),
     Method(
         "lace_cascade_profile", "LACE profile, three layers", "profile", "lace_cascade", "the same along an axis",

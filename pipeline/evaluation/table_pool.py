@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pipeline.benchmark.tags import tags_of, tags_text
 from pipeline.errors import DataError
 from pipeline.estimators import Sampling
 from pipeline.estimators.floats import FloatArray
@@ -20,6 +21,7 @@ from pipeline.evaluation.signal_families import FREE_FAMILIES
 from pipeline.evaluation.uneven_signals import without_uneven
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
+from pipeline.tables.semantic import semantic_groups
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
@@ -216,6 +218,11 @@ def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Axis:
     column = table.frame[role.column]
     numbers: FloatArray | None = None
     words = column.dtype == pl.String and not column.drop_nulls().str.contains(r"\d").any()
+    if role.kind == "semantic":
+        texts = label_column(table, role.column).tolist()
+        return Axis(role.column, "categorical", semantic_groups(texts, role.column))
+    if role.kind == "tags":
+        return Axis(role.column, "tags", _tagged(table, role.column))
     if role.kind != "categorical" and column.dtype != pl.Boolean and (role.kind is not None or not words):
         try:
             numbers = number_column(table, role.column, f"{role.kind or 'profile'} profile column").values
@@ -236,6 +243,19 @@ def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Axis:
             )
         )
     return Axis(role.column, kind, numbers)
+
+
+def _tagged(table: UserTable, name: str) -> NDArray[np.str_]:
+    """(M,) the tags of every row, as one canonical text."""
+    column = table.frame[name]
+    cells = column.to_list() if column.dtype.is_nested() else label_column(table, name).tolist()
+    texts = np.array([tags_text(cell) for cell in cells], dtype=np.str_)
+    count = len(tags_of(texts))
+    if not count:
+        raise DataError(f"profile column {name!r} holds no tags; write them as a; b or as a list")
+    if count > MAX_LEVELS:
+        raise DataError(f"profile column {name!r} has {count} different tags; each needs labels of its own: give fewer")
+    return texts
 
 
 def _detected_kind(numbers: FloatArray | None) -> ProfileKind:

@@ -187,7 +187,7 @@ def _rated(target: TargetPool, name: str) -> _Rated | None:
     score = target.signals[:, target.signal_names.index(name)]
     rows = target.labeled & np.isfinite(score)
     ids = np.arange(target.size).astype(str) if target.ids is None else target.ids
-    axis = target.profiles[0] if target.profiles and target.profiles[0].kind != "continuous" else None
+    axis = target.profiles[0] if target.profiles and target.profiles[0].kind not in ("continuous", "tags") else None
     levels = None if axis is None else axis.values[rows]
     return _Rated(target.name, score[rows], target.y[rows], ids[rows], levels, axis.column if axis else "")
 

@@ -8,9 +8,12 @@ from typing import Any, Literal
 
 from pipeline.code_permission import require_permission
 
-__all__ = ["GRADED", "INCLUSION", "STAGE", "STRATUM", "ColumnRoles", "ProfileKind", "ProfileRole"]
+__all__ = ["GRADED", "INCLUSION", "STAGE", "STRATUM", "TEXT_AXES", "ColumnRoles", "ProfileKind", "ProfileRole"]
 
-ProfileKind = Literal["continuous", "ordinal", "categorical"]
+ProfileKind = Literal["continuous", "ordinal", "categorical", "tags", "semantic"]
+"""What a user says of an axis; ``semantic`` becomes categorical when it is read."""
+TEXT_AXES = ("categorical", "tags")
+"""Kinds whose values are text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
 from pipeline.tables.cast import NO_SIGNALS, PAPER_CAST
-
-ProfileKind = Literal["continuous", "ordinal", "categorical"]
+from pipeline.tables.column_roles import TEXT_AXES, ProfileKind
 
 REASONS = ("not_asked", "refused", "truncated", "empty", "invalid", "no_answer", "failed", "missing_input")
 """Why a value is null: the closed list of every ``<column>_reason``."""
@@ -181,7 +179,7 @@ def signals_schema(
         "target": _TEXT,
         "y": _REAL,
         "labeled": _FLAG,
-        "profile": _TEXT if kind == "categorical" else _REAL,
+        "profile": _TEXT if kind in TEXT_AXES else _REAL,
         **dict.fromkeys(signals, _REAL),
         **{f"{name}_missing": _FLAG for name in missing},
     }
@@ -196,6 +194,6 @@ def signals_table(frame: pl.DataFrame) -> TableSchema:
 def items_schema(kind: ProfileKind | None) -> TableSchema:
     """The items table with the profile as text where it is categorical."""
     schema = TABLES["items"]
-    if kind != "categorical":
+    if kind not in TEXT_AXES:
         return schema
     return TableSchema(schema.name, schema.key, {**schema.columns, "profile": _TEXT})

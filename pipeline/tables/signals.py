@@ -8,7 +8,8 @@ from typing import Literal
 import polars as pl
 
 from pipeline.tables.cast import DIRECT, PAPER_CAST, Cast
-from pipeline.tables.schemas import ProfileKind, TableSchema, signals_schema
+from pipeline.tables.column_roles import ProfileKind
+from pipeline.tables.schemas import TableSchema, signals_schema
 
 MISSING_SHARE = 0.01
 """A signal gets a missing-reply indicator where it is null for at least this share of a target's items."""

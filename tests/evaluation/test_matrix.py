@@ -22,6 +22,7 @@ AXES = {
     Feature.CONTINUOUS: ("continuous", lambda rng: rng.random(ITEMS)),
     Feature.ORDINAL: ("ordinal", lambda rng: rng.integers(1, 6, ITEMS).astype(float)),
     Feature.CATEGORICAL: ("categorical", lambda rng: rng.choice(["a", "b", "c", "d"], ITEMS)),
+    Feature.TAGS: ("tags", lambda rng: rng.choice(["a", "a;b", "b;c", "c;d", ""], ITEMS)),
 }
 
 

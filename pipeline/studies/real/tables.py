@@ -170,6 +170,8 @@ def _user_cells(path: Path, columns: TableColumns) -> list[RealCell]:
                 "labeled sets and needs the outcome on every row"
             )
         axis = target.profiles[0]
+        if axis.kind == "tags" or axis.kind == "semantic":
+            raise DataError(f"{path}: --profile {column}: this study profiles levels or numbers, not overlapping tags")
         families = {name: name for name in target.signal_names}
         cells.append(
             build_cell(f"{path.name}/{column}", target.name, axis.values, axis.kind, target.y, target.signals, families)
