@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipeline.benchmark.axes import axis_value, semantic_groups
 from pipeline.benchmark.extraction import committed_text
 from pipeline.benchmark.given import GivenItems, own_signals, read_response, written_out
 from pipeline.benchmark.hub import read_hub
 from pipeline.benchmark.items import Benchmark, BenchmarkSettings, Item, select_items
 from pipeline.benchmark.presets import MAX_CHOICES, PRESETS, BadRow, Parts, Preset, Skip
-from pipeline.benchmark.tags import tags_text
 from pipeline.errors import DataError
 from pipeline.foreign_json import read_json
 from pipeline.tables.column_roles import ProfileKind
@@ -51,10 +51,8 @@ def read_benchmark(config: BenchmarkSettings, seed: int) -> Benchmark:
         selected = tuple(replace(item, gold=None) for item in selected)
     name, kind = reader.axis
     if kind == "semantic":
-        from pipeline.tables.semantic import semantic_groups  # not above: collection starts without numpy
-
         texts = [item.question if name == "question" else str(item.profile) for item in selected]
-        groups = semantic_groups(texts, str(name)).tolist()
+        groups = semantic_groups(texts, str(name))
         selected = tuple(replace(item, profile=group) for item, group in zip(selected, groups, strict=True))
         kind = "categorical"
     return Benchmark(
@@ -282,7 +280,7 @@ class _Reader:
             raise BadRow(f"has no field {column!r}, the profile axis; it has {', '.join(sorted(map(str, values)))}")
         else:
             value = values[column]
-        return _axis_value(value, column, kind)
+        return axis_value(value, column, kind)
 
 
 def _custom(values: Mapping[str, Any], given: Mapping[str, str | None]) -> Parts:
@@ -385,21 +383,3 @@ def _math_gold(gold: str) -> None:
             break
     if depth:
         raise BadRow(f"has the gold answer {gold[:40]!r}, whose braces do not match")
-
-
-def _axis_value(value: Any, column: str, kind: ProfileKind | None) -> float | str:
-    if kind == "tags":  # an item without a tag is an item
-        return tags_text(value)
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        raise Skip("no value on the profile axis")
-    if kind in ("categorical", "semantic"):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        if kind is None:
-            return str(value)
-        raise BadRow(f"field {column!r}, the {kind} profile axis, is not a number: {str(value)[:40]!r}") from None
-    if not math.isfinite(number):
-        raise BadRow(f"field {column!r}, the profile axis, is not finite")
-    return number

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.benchmark.tags import tags_of
+from pipeline.benchmark.axes import tags_of
 from pipeline.estimators import check_draw, cluster_components
 from pipeline.estimators.floats import FloatArray
 from pipeline.estimators.results import heavy_share

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.benchmark.tags import SEPARATOR, tags_of
+from pipeline.benchmark.axes import SEPARATOR, tags_of
 from pipeline.estimators import Categorical, Estimate, Ordinal, Profile, lace_profile
 from pipeline.evaluation.options import Options, generator
 from pipeline.evaluation.pool import Axis, Pool, TargetPool

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.benchmark.tags import tags_of, tags_text
+from pipeline.benchmark.axes import semantic_groups, tags_of, tags_text
 from pipeline.errors import DataError
 from pipeline.estimators import Sampling
 from pipeline.estimators.floats import FloatArray
@@ -21,7 +21,6 @@ from pipeline.evaluation.signal_families import FREE_FAMILIES
 from pipeline.evaluation.uneven_signals import without_uneven
 from pipeline.tables.cells import flag_column, label_column, number_column, shown_cells
 from pipeline.tables.column_roles import ColumnRoles, ProfileKind, ProfileRole
-from pipeline.tables.semantic import semantic_groups
 from pipeline.tables.signal_checks import ALL, Notice, checked_signals
 from pipeline.tables.table_source import inspect_source
 from pipeline.tables.user_table import UserTable, read_user_table
@@ -220,7 +219,7 @@ def _axis(table: UserTable, role: ProfileRole, notices: list[Notice]) -> Axis:
     words = column.dtype == pl.String and not column.drop_nulls().str.contains(r"\d").any()
     if role.kind == "semantic":
         texts = label_column(table, role.column).tolist()
-        return Axis(role.column, "categorical", semantic_groups(texts, role.column))
+        return Axis(role.column, "categorical", np.array(semantic_groups(texts, role.column)))
     if role.kind == "tags":
         return Axis(role.column, "tags", _tagged(table, role.column))
     if role.kind != "categorical" and column.dtype != pl.Boolean and (role.kind is not None or not words):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipeline
-from pipeline.benchmark.tags import tags_of, tags_text
+from pipeline.benchmark.axes import semantic_groups, tags_of, tags_text
 from pipeline.cli import main
 from pipeline.estimators import Profile
 from pipeline.runs.frames import RunTables
@@ -171,9 +171,7 @@ def test_questions_that_mean_alike_are_one_level_named_by_one_of_them() -> None:
     roles: dict[str, Any] = {"gold": "gold", "signals": ["judge"], "id": "id", "methods": ["lace_profile"]}
     made = pipeline.estimate(table, profile="question:semantic", **roles)["all"]["lace_profile"]
     assert isinstance(made, Profile)
-    from pipeline.tables.semantic import semantic_groups
-
-    groups = semantic_groups(table["question"].to_list(), "question")
+    groups = np.array(semantic_groups(table["question"].to_list(), "question"))
     assert sorted(set(groups.tolist())) == made.at.tolist()
     for group in set(groups.tolist()):
         held = table.filter(pl.Series(groups == group))
