@@ -111,6 +111,10 @@ def tabled_confidence(text: str) -> str | None:
     return phrase
 
 
+def _single_stars(line: str) -> int:
+    return line.replace("**", "").count("*")
+
+
 def strip_confidence(text: str) -> str:
     """The reply without its confidence, for eyes that must not see it and readers of answers."""
     stated = stated_confidences(text)
@@ -122,10 +126,10 @@ def strip_confidence(text: str) -> str:
             continue
         before = text[position : one.start]
         line = before.rpartition("\n")[2]
-        kept.append(
-            before[: len(before) - len(line)]
-            + (line.rstrip(_BEFORE.replace(".", "").replace(">", "")) if line.strip(_MARKS) else "")
-        )
+        rest = line.rstrip(_BEFORE.replace(".", "").replace(">", "")) if line.strip(_MARKS) else ""
+        if _single_stars(rest) % 2 > _single_stars(line) % 2:  # the star that closes *42* is the answer's
+            rest += "*"
+        kept.append(before[: len(before) - len(line)] + rest)
         position = one.end
         if not line.strip(_MARKS):  # its line goes with it
             following = text[position : position + 1]

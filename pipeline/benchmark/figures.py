@@ -10,6 +10,7 @@ from pipeline.benchmark.plain import ascii_digits, plain_text
 
 CURRENCY = "$€£¥₹₩₽₫₺¢"
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{\s*(-?[\d.,]+)\s*\}|(\d))\s*(?:\{\s*(-?[\d.,]+)\s*\}|(\d))")
+_STARRED = re.compile(r"(?<![A-Za-z0-9*)])\*(?=\S)([^*\n]{1,60}?)(?<=\S)\*(?![A-Za-z0-9*(])")
 _SENTENCE = re.compile(r"(?<=[^\s.][.!?。！？])(?:\s+|$)")
 _ABBREVIATED = re.compile(
     r"(?:\b(?:approx|ca|no|rs|est|vs|eq|ans|nr|max|min|st|dr|mr|mrs|etc|i\.e|e\.g)|\b[A-Z])\.$", re.I
@@ -30,7 +31,7 @@ def clean_figures(text: str, comma: bool) -> str:
     text = html.unescape(text) if "&" in text else text
     text = re.sub(r"</?[a-z][a-z0-9]{0,9}\s?/?>", "", text)
     text = text.replace("—", "-").replace("٫", ".").replace("٬", ",")
-    plain = plain_text(ascii_digits(text))
+    plain = plain_text(_STARRED.sub(r"\1", ascii_digits(text)))
     plain = re.sub(r"\^\s?\{?\s?\\circ\s?\}?|\\degree\b", "°", plain)
     plain = spell_fractions(plain).strip()
     plain = spelled_minus(re.sub(r"(?<=\d)/-(?!\d)", "", plain))

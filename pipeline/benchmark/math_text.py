@@ -35,6 +35,9 @@ _NAMES = re.compile(
     r"|alpha|beta|gamma|delta|theta|lambda|sigma|omega|phi|and|or)\b"
 )
 _MAX_CHARS = 2_000
+_OR = re.compile(r"\s?(?:または|もしくは|或者?|또는|和|と)\s?|\s(?:или|और|या|أو|বা|hoặc|и|và|और)\s")
+"""Words that part two answers: math-verify knows English ones alone, and took the first of the two for all."""
+_ENDING = re.compile(r"(?:です|だ|である|입니다|이다|है)?\s?[。．।.]?$")
 
 
 def read_expression(text: str) -> tuple[str, str]:
@@ -81,6 +84,7 @@ def words_of(text: str) -> str | None:
 
 def _translated(text: str) -> str:
     if not text.isascii():
+        text = _OR.sub(", ", _ENDING.sub("", text))
         text = _VULGAR.sub(_vulgar, text)
         text = _SUPERSCRIPT.sub(lambda run: "^{" + "".join(_SUPERSCRIPTS[char] for char in run[0]) + "}", text)
         text = "".join(_SIGNS.get(char, char) for char in text)

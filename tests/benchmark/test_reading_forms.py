@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from reply_forms import CONFLICTS, CUES, ENGLISH_FORMS, LETTER_FORMS, NUMBER_FORMS, fill, replies
+from reply_forms import CONFLICTS, CUES, ENGLISH_FORMS, LETTER_FORMS, NUMBER_FORMS, TAILS, fill, replies
 
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Item
@@ -147,3 +147,46 @@ def test_wrong_answers_to_real_items_are_never_right(shared_path: Path, monkeypa
     assert sum(tries.values()) > 10_000
     assert not bad
     assert "reply_forms" in sys.modules
+
+
+ANSWERS = {"choice": ("B", "C"), "numeric": ("42", "57"), "exact": ("Paris", "Lima"), "math": ("\\frac{1}{2}", "x+3")}
+"""Two different answers of each grading."""
+WRAPPINGS = ["{}", "**{}**", "`{}`", "${}$", "\\boxed{{{}}}", "\\text{{{}}}", "*{}*", "[{}]", '"{}"', "<b>{}</b>"]
+OF_TEXT = frozenset(WRAPPINGS) - {"[{}]", "\\text{{{}}}"}
+"""Those that leave a text as it is: brackets may belong to it, and \\text makes words of a formula."""
+JOINED = [
+    "{} or {}",
+    "{} and {}",
+    "{}; {}",
+    "either {} or {}",
+    "{} oder {}",
+    "{} ou {}",
+    "{}または{}",
+    "{} atau {}",
+    "{} или {}",
+]
+
+
+def right(grading: str, reply: str, gold: str) -> bool:
+    choices = ("Rome", "Oslo", "Cairo", "Lagos") if grading == "choice" else None
+    return Grader(grading).grade(reply, Item("i", "q", gold, choices)).phi == 1.0
+
+
+@pytest.mark.parametrize("grading", sorted(ANSWERS))
+@pytest.mark.parametrize("language", sorted(CUES))
+def test_a_right_answer_in_any_wrapping_is_read(grading: str, language: str) -> None:
+    gold = ANSWERS[grading][0]
+    forms = [form for form in WRAPPINGS if form in OF_TEXT or grading in ("choice", "numeric")]
+    cues = [
+        cue for cue in CUES[language] if not (grading == "exact" and not cue.endswith(("{}", "{}.", "{}。", "{}**")))
+    ]
+    texts = [f"Steps.\n{cue.format(form.format(gold))}{tail}" for cue in cues for form in forms for tail in TAILS[:3]]
+    assert not [text for text in texts if not right(grading, text, gold)]
+
+
+@pytest.mark.parametrize("grading", sorted(ANSWERS))
+@pytest.mark.parametrize("language", sorted(CUES))
+def test_two_answers_at_once_are_none(grading: str, language: str) -> None:
+    first, second = ANSWERS[grading]
+    texts = [cue.format(both.format(first, second)) for cue in CUES[language] for both in JOINED]
+    assert not [(text, gold) for text in texts for gold in (first, second) if right(grading, text, gold)]
