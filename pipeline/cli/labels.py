@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pipeline.cli.carry import command as carry
 from pipeline.cli.completion import offer_runs
 from pipeline.cli.label_plans import import_under_plan, import_without_plan, ledger_file, next_, plan, status
 from pipeline.cli.output import (
@@ -229,6 +230,7 @@ def _ordinary(
 command.add_command(plan)
 command.add_command(next_)
 command.add_command(status)
+command.add_command(carry)
 
 
 def _from_page(source: str, given: dict[str, Any]) -> tuple[Gold, ColumnRoles | None]:

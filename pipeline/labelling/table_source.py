@@ -86,7 +86,7 @@ class TableSource:
         value = None if column is None else self._texts[column][row]
         return "" if value is None else str(value)
 
-    def _units(self, item: str) -> dict[str, Response]:
+    def units(self, item: str) -> dict[str, Response]:
         """Model → its answer."""
         answers = {}
         for model, row in self._rows[item]:
@@ -98,7 +98,7 @@ class TableSource:
     def item(self, name: str) -> ItemToLabel:
         """Question and answers; models with the same answer are rated once."""
         row = self._rows[name][0][1]
-        responses = in_blind_order(list(self._units(name).values()), name)
+        responses = in_blind_order(list(self.units(name).values()), name)
         criterion = Criterion(self.labels.roles.gold, "Is the answer right?", *self.bounds)
         if self.bounds != (0.0, 1.0):
             criterion = Criterion(self.labels.roles.gold, "How good is the answer?", *self.bounds)
@@ -114,7 +114,7 @@ class TableSource:
         """Scores of the store by item and model."""
         settled, gold = labels.settled(), {}
         for item in items:
-            for model, response in self._units(item).items():
+            for model, response in self.units(item).items():
                 rating = settled.get((response.unit, self.labels.roles.gold))
                 if rating is not None:
                     gold[item, model] = score_text(rating)

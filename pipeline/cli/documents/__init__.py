@@ -36,6 +36,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "labels plan": looks.LabelPlanDocument,
     "labels next": looks.LabelPlanDocument,
     "labels status": looks.LabelPlanDocument,
+    "labels carry": looks.CarryDocument,
     "export": care.ExportDocument,
     "cache stats": care.CacheStatsDocument,
     "cache verify": care.CacheVerifyDocument,

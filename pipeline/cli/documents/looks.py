@@ -47,6 +47,29 @@ class LabelPlanDocument(Shape):
     """What the command prints without --json."""
 
 
+class CarryDocument(Shape):
+    """Labels of an earlier version that hold in the next."""
+
+    schema: Literal[1]
+    """Version of this shape."""
+    command: Literal["labels carry"]
+    """The command."""
+    earlier: str
+    """Whose labels were taken."""
+    later: str
+    """The table or run with a plan."""
+    labels: int
+    """Questions that the earlier version has labels for."""
+    holding: int
+    """Those of them whose question and answer are the same in the next."""
+    added: int
+    """Words that the next version's store did not have."""
+    disagreeing: int
+    """Questions of the next version on which raters disagree."""
+    next: str
+    """The command to go on with."""
+
+
 class LabelDocument(Shape):
     """What one rater did in the page, and what comes next."""
 
