@@ -61,6 +61,7 @@ class Session:
     def __init__(self, source: LabelSource, rater: str, desk: Desk, plan: PlanDesk | None = None) -> None:
         self.source, self.rater, self.desk, self.plan = source, rater, desk, plan
         self._asked: dict[str, tuple[Asked, ...]] = {}
+        self._shown: ItemToLabel | None = None
         self._free: list[str] | None = None
         self._queue: list[str] = []
         self._place = 0
@@ -87,7 +88,7 @@ class Session:
             self._place += 1
         view = partial(View, done=self._place, total=len(queue), undo=self._last(labels) is not None)
         if self._place < len(queue):
-            item = self.source.item(queue[self._place])
+            item = self._item(queue[self._place])
             words = {
                 (asked.unit, asked.criterion): labels.words[asked.unit, asked.criterion, self.rater]
                 for asked in item.asked
@@ -118,10 +119,15 @@ class Session:
             self._free = [name for name in order_of(self.source.ids, self.desk.seed) if name not in before]
         return self._free
 
+    def _item(self, name: str) -> ItemToLabel:
+        """An item, the last one kept: a response of a megabyte was read and hashed four times a key."""
+        if self._shown is None or self._shown.name != name:
+            self._shown = self.source.item(name)
+            self._asked[name] = self._shown.asked
+        return self._shown
+
     def _asked_of(self, name: str) -> tuple[Asked, ...]:
-        if name not in self._asked:
-            self._asked[name] = self.source.item(name).asked
-        return self._asked[name]
+        return self._asked[name] if name in self._asked else self._item(name).asked
 
     def _done(self, name: str, labels: Labels, rater: str) -> bool:
         """Whether nothing is left to ask this rater about an item; without a deal, anybody's labels will do."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -107,3 +110,14 @@ async def opened_page(session: Session) -> AsyncIterator[Page]:
         answer = await client.get("/", params={"token": server.token})
         assert answer.status == 200
         yield Page(client, server)
+
+
+def started(table: Path, *more: str) -> tuple[subprocess.Popen[str], str]:
+    """``auxeval label`` on a table in a process of its own, and the address of its page."""
+    command = [sys.executable, "-m", "pipeline", "label", str(table), "--no-browser", "--as", "ann", "--gold", "gold",
+               "--signals", "judge", "--id", "id", "--model", "model", *more]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    match = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stderr.readline())
+    assert match is not None
+    return process, match[0]

@@ -17,7 +17,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def planned(table: Path) -> Path:
-    """The same under a plan of at most 80 labels in sheets of 20."""
-    words = "--gap new,old --noninferior 0.02 --max 80 --sheet 20 --gold gold --signals judge --id id --model model"
+    """The same under a plan of at most 90 labels in sheets of 30."""
+    words = "--gap new,old --noninferior 0.02 --max 90 --sheet 30 --gold gold --signals judge --id id --model model"
     assert auxeval("labels", "plan", str(table), *words.split(), "--question", "question", "--answer", "answer") == 0
     return table

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import urllib.request
 from http.cookiejar import CookieJar
 from pathlib import Path
@@ -17,7 +15,7 @@ import jsonschema
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
-from labelling.by_hand import HOSTILE, opened_page, right_by_text, session_of, write_table
+from labelling.by_hand import HOSTILE, opened_page, right_by_text, session_of, started, write_table
 
 from pipeline.cli.documents import document_schema
 from pipeline.labelling.server import MARK, MOST_BYTES, SHOWN_CHARS, LabelServer
@@ -142,16 +140,6 @@ async def test_nothing_is_served_without_the_token(table: Path, token: str) -> N
         assert "SameSite=Strict" in cookie
 
 
-def _started(table: Path, *more: str) -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "pipeline", "label", str(table), "--no-browser", "--as", "ann", "--gold", "gold",
-               "--signals", "judge", "--id", "id", "--model", "model", *more]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    match = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", process.stderr.readline())
-    assert match is not None
-    return process, match[0]
-
-
 def _browser(address: str) -> Any:
     opener = urllib.request.build_opener(
         urllib.request.HTTPCookieProcessor(CookieJar()), urllib.request.ProxyHandler({})
@@ -177,7 +165,7 @@ def _say(ask: Any, view: Any) -> Any:
 def test_a_killed_server_has_kept_all_it_acknowledged_and_ctrl_c_says_what_is_next(table: Path) -> None:
     kept = 0
     for _ in range(2):
-        process, address = _started(table)
+        process, address = started(table)
         ask = _browser(address)
         view = ask("/view")
         for _ in range(5):
@@ -187,7 +175,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged_and_ctrl_c_says_what_is_ne
         process.communicate()
         store = LabelStore(table.with_name("answers.jsonl.labels.jsonl"))
         assert len(store.read().words) == kept
-    process, address = _started(table)
+    process, address = started(table)
     ask = _browser(address)
     assert ask("/view")["done"] == kept // 2
     assert ask("/view")["undo"]
@@ -200,7 +188,7 @@ def test_a_killed_server_has_kept_all_it_acknowledged_and_ctrl_c_says_what_is_ne
 
 
 def test_ending_from_the_page_prints_one_document(table: Path) -> None:
-    process, address = _started(table, "--json")
+    process, address = started(table, "--json")
     ask = _browser(address)
     _say(ask, ask("/view"))
     ask("/end", {})

@@ -23,7 +23,7 @@ function warn(text){by('message').hidden=!text;by('message').textContent=plain(t
 function draw(other){
   by('title').textContent=plain(view.title);document.title='Label: '+plain(view.title);
   by('plan').textContent=plain(view.question);
-  const bar=by('bar');bar.max=Math.max(view.total,1);bar.value=view.done;
+  const bar=by('bar');bar.hidden=!view.total;bar.max=Math.max(view.total,1);bar.value=view.done;
   by('far').textContent=view.total?view.done+' of '+view.total+(view.question?' of this sheet':'')+' · '+plain(view.rater):plain(view.rater);
   typing=null;by('typed').hidden=true;
   by('work').hidden=view.phase!=='label';
