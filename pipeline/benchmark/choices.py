@@ -42,7 +42,7 @@ _ONE = rf"(?<![{_EDGE}°'’.\-])(?:[{_OPEN}]\s{{0,2}})?{_LETTER}(?:\s{{0,2}}[{_
 _JOIN = (
     r"\s{0,3}(?:,\s{0,2}(?:and|or|nor|und|oder|et|ou|y|o|e)\b|,|、|;|/|&|\+|and\b|or(?: (?:maybe|perhaps|possibly"
     r"|probably|even))?\b|nor\b|und\b|oder\b|et\b|ou\b|y\b"
-    r"|和|与|或|や|と)\s{0,3}"
+    r"|(?:o|e|noch|atau|veya|hoặc|или|и|أو)\b|(?:या|বা)(?=\s)|,?\s?(?:ni|ни)\b|또는|または|もしくは|也不是|和|与|或|や|と)\s{0,3}"
 )
 _LIST = rf"{_ONE}(?:(?!\s{{0,3}};){_JOIN}{_ONE}){{0,9}}"
 _JOINED = re.compile(rf"{_ONE}(?:(?:{_JOIN}|\s{{1,2}}){_ONE}){{1,9}}")
@@ -56,7 +56,7 @@ _REJECTED = re.compile(
     rf"(?:(?:\b(?:not|neither|nor|never|cannot be|exclud\w{{1,4}}|except|ruling out|rule[sd]? out|eliminat\w{{1,4}}"
     rf"|reject\w{{0,4}}"
     rf"|discard\w{{0,4}}|rather than|instead of|other than|unlike|without|pas|nicht|no es|não(?: é)?|non è|non|bukan"
-    rf"|değil|not the|sondern nicht)"
+    rf"|değil|not the|sondern nicht|weder|ni|ни|既不是)"
     rf"|n't|n’t|(?<![^\W\d_])не|(?<!是)不是|排除|не)\s{{0,3}}(?:(?:the|be|just|only|really|option|options|choice|choices"
     rf"|letter|letters|answer|say|think|it|is|it's|option)\s{{1,3}}){{0,4}}{_LIST}"
     rf"|(?:{_ONE}\s{{0,3}}(?:is|was|looks|seems|can be|must be|would be|ist|est|es)"
@@ -97,9 +97,9 @@ _IS_RIGHT = re.compile(
 _LOWER_START = re.compile(rf"^[{_OPEN}]?\s?([a-j])\s?[{_CLOSE}.:)]+(?=\s|$)|^[{_OPEN}]([a-j])[{_CLOSE}]")
 _LOWER_MARKED = re.compile(r"\(([a-j])\)|\b(?:option|choice|letter|answer)\s{1,2}\(?([a-j])\b(?!\s[a-z])", re.I)
 _FILLER = re.compile(
-    r"^(?:(?:it|that|this|is|it's|it’s|i|think|believe|guess|say|would|so|thus|therefore|hence|probably|likely|most"
+    r"^(?:(?:it['’]s|that['’]s|i['’]d|it|that|this|is|i|think|believe|guess|say|would|so|thus|therefore|hence|probably|likely|most"
     r"|definitely|certainly|clearly|only|just|the|a|an|option|choice|letter|answer|final|correct|right|best|one|my"
-    r"|maybe|perhaps|must|be|number|go|with|for|pick|choose|select|i'd|i’d|well|ok|okay|ist|est|es|é|è|la|le|el|die"
+    r"|maybe|perhaps|must|be|number|go|with|for|pick|choose|select|well|ok|okay|ist|est|es|é|è|la|le|el|die"
     r"|der|das|là|adalah|est:|:|：|=|->|→)[\s,:：]{0,3})+",
     re.IGNORECASE,
 )

@@ -162,6 +162,7 @@ _CORRECTED = re.compile(
     r"^[ \t*_]{0,6}correction[ \t*_]{0,3}:[ \t*_]{0,4}(?P<free>[^\n]{1,80})"
     r"|^[ \t*_(—–-]{0,6}(?:(?:no|oh|oops|wait|hmm+|actually|sorry|hold on|scratch that|correction|on second thought"
     r"|i meant?|make that|i was wrong)[ \t]{0,2}[,.:;!…—–-]{0,3}[ \t]{1,2}){1,3}"
+    r"(?:i (?:think|believe)[ \t])?"
     r"(?:(?:it is|it['’]s|that['’]s|it should be|should be|must be|make that|i meant?)[ \t]{1,2})?"
     r"(?P<content>[$*(\\]{0,4}(?:[-−]?[$€£]?\d[\d.,]{0,20}|[A-J])[$*)%]{0,4}(?:[ \t][a-z]{1,12})?)[ \t.!]{0,3}$",
     re.IGNORECASE | re.MULTILINE,

@@ -16,6 +16,7 @@ from collections import Counter
 from typing import IO
 
 from pipeline.benchmark.math_text import base_of, read_expression, words_of
+from pipeline.benchmark.number_terms import says_otherwise, spelled_minus
 from pipeline.benchmark.numbers import is_plain_gold, numbers_equal, parse_number
 from pipeline.benchmark.plain import plain_text
 from pipeline.errors import DataError
@@ -221,6 +222,7 @@ def math_equal(answer: str, gold: str, *, who: str = "") -> bool:
         return False
     if "not" not in gold:
         answer = _NOT_THIS.sub("", answer)
+    answer = spelled_minus(answer)
     (given, given_unit), (wanted, wanted_unit) = read_expression(answer), read_expression(gold)
     if given_unit and wanted_unit and given_unit != wanted_unit:
         return False
@@ -230,10 +232,27 @@ def math_equal(answer: str, gold: str, *, who: str = "") -> bool:
     words = words_of(answer), words_of(gold)
     if all(words):
         return words[0] == words[1]
+    if _is_another(answer, gold):
+        return False
     quick = _quick(given, wanted)
     if quick is not None:
         return quick
     return _compared(_bare(given), _bare(wanted), who)
+
+
+_COMMANDS = re.compile(r"\\[a-zA-Z]{1,30}")
+_RELATION = re.compile(r"[<>≤≥]|\\(?:leq?|geq?|lt|gt)(?![a-zA-Z])")
+_RANGE = re.compile(r"[(\[,]|\\infty|\\cup|∞|∪")
+
+
+def _is_another(answer: str, gold: str) -> bool:
+    """Whether an answer denies or bounds what it names, where the gold does not: math-verify reads past the words."""
+    if says_otherwise(_COMMANDS.sub(" ", answer)) and not says_otherwise(_COMMANDS.sub(" ", gold)):
+        return True
+    bounded = _RELATION.search(re.sub(r"</?[a-z]{1,8}>", "", answer)) and not (
+        _RELATION.search(gold) or _RANGE.search(gold)
+    )
+    return bool(bounded) or re.search(r"[+*/^-][\s.$]*$", answer) is not None
 
 
 _NOT_THIS = re.compile(r"[\s,;]{0,3}\(?\s?(?:\band\s)?\b(?:not|rather than|instead of)\s[^\n]{0,200}$")
@@ -244,7 +263,7 @@ def _quick(answer: str, gold: str) -> bool | None:
     plain_answer, plain_gold = _tight(answer), _tight(gold)
     if plain_answer == plain_gold:
         return True
-    if is_plain_gold(answer) and is_plain_gold(gold):
+    if "!" not in answer and is_plain_gold(answer) and is_plain_gold(gold):
         given, wanted = parse_number(answer), parse_number(gold)
         if given is not None and wanted is not None and not (given.percent or wanted.percent):
             return numbers_equal(given, wanted)

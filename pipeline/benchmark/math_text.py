@@ -22,7 +22,10 @@ _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]{1,20}")
 _VULGAR = re.compile(rf"(?P<whole>\d{{1,9}})?\s?(?P<part>[{''.join(_FRACTIONS)}])")
 _MIXED = re.compile(r"(?<![\d.,/^_}])(?P<whole>\d{1,9})\s{1,3}(?P<top>\d{1,9})\s?/\s?(?P<bottom>\d{1,9})(?![\d./])")
 _SCIENTIFIC = re.compile(r"(?<![\w.])(\d{1,30}(?:\.\d{1,30})?)[eE]([+-]?\d{1,3})(?![\w.])")
-_ROOT = re.compile(r"\\sqrt(?:\[3\])?\s(?:\((?P<inside>[^()]{1,80})\)|(?P<bare>\d{1,20}(?:\.\d{1,20})?|[a-zA-Z]))")
+_ROOT = re.compile(
+    r"\\sqrt(?:\[3\])?\s(?:\((?P<inside>[^()]{1,80})\)|(?P<frac>\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\})"
+    r"|(?P<bare>\d{1,20}(?:\.\d{1,20})?|[a-zA-Z]))"
+)
 _UNIT = re.compile(
     r"(?<=[\d)}\]%.$ ])\\?\s{0,3}(?:\\(?:text|mbox|mathrm|textrm"
     r"|operatorname)\s{0,2}\{\s{0,3}(?P<named>[^{}]{1,40}?)\s{0,3}\}"
@@ -88,7 +91,7 @@ def _translated(text: str) -> str:
         text = _VULGAR.sub(_vulgar, text)
         text = _SUPERSCRIPT.sub(lambda run: "^{" + "".join(_SUPERSCRIPTS[char] for char in run[0]) + "}", text)
         text = "".join(_SIGNS.get(char, char) for char in text)
-        text = _ROOT.sub(lambda root: f"{root[0].split(' ')[0]}{{{root['inside'] or root['bare']}}}", text)
+        text = _ROOT.sub(lambda root: f"{root[0].split(' ')[0]}{{{root.group(root.lastgroup or 0)}}}", text)
     text = _SCIENTIFIC.sub(lambda number: f"{number[1]} \\times 10^{{{int(number[2])}}}", text)
     return _MIXED.sub(lambda mixed: _sum(mixed["whole"], mixed["top"], mixed["bottom"]), text)
 

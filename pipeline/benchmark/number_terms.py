@@ -20,7 +20,7 @@ _MINUS = re.compile(
         r"|meno(?! di\b)|минус|eksi|âm|سالب|ناقص|ऋण|ऋणात्मक|माइनस|ঋণাত্মক|ঋণ|মাইনাস",
         "负|負|マイナス|마이너스",
     )
-    + r"\s{0,3}(?=[\d.$€£¥₹])|\b(?:minus|negative)\s{1,3}(?=[a-z])",
+    + r"\s{0,3}(?=[\d.$€£¥₹\\(])|\b(?:minus|negative)\s{1,3}(?=[a-z])",
     re.IGNORECASE,
 )
 _DENIED_TEXT = _words(
@@ -44,37 +44,37 @@ _NOT_BUT = re.compile(
     rf"(?=\s{{0,3}}{_FIGURE})",
     re.IGNORECASE,
 )
+_LIMITS = _words(
+    r"less|more|fewer|greater|smaller|larger|bigger|higher|lower|at least"
+    r"|at most|(?:up to|over|under|below|above|unter|über|maior|menor|mayor|до|от|hơn|dưới|trên)(?=\W*$)"
+    r"|exceeds?|between|no (?:more|less|fewer)|never|excluding|except|neither|nor"
+    r"|(?:a )?(?:minimum|maximum|min|max)(?: of)?(?=\W*$)"
+    r"|weniger|mehr als|höchstens|mindestens|zwischen|maximal|minimal"
+    r"|menos|más de|al menos|como máximo|como mínimo|moins|plus de|plus que|au moins|au plus"
+    r"|mais de|mais que|pelo menos|no máximo|no mínimo|meno|più di|almeno|al massimo|al minimo|maggiore|minore"
+    r"|больше|меньше|более|менее|свыше|минимум|максимум|lebih|kurang|setidaknya|paling|sedikitnya|maksimal"
+    r"|en az|en fazla|en çok|ít nhất|nhiều nhất|tối đa|tối thiểu|أكثر|أقل|أكبر|أصغر|على الأقل|على الأكثر"
+    r"|कम से कम|अधिक से अधिक|ज़्यादा|কমপক্ষে|অন্তত|সর্বোচ্চ|সর্বনিম্ন",
+    "小于|大于|不(?!过)|少于|多于|至少|至多|超过|不足|低于|高于|최소|최대|少なくとも|最大|最小",
+)
 _BOUND = re.compile(
-    r"[<>≤≥≦≧±≲≳]|\\(?:leq?|geq?|pm|mp|lt|gt|ne|neq)\b|!=|≠|n['’]t|"
-    + _DENIED_TEXT
-    + "|"
-    + _words(
-        r"less|more|fewer|greater|smaller|larger|bigger|higher|lower|at least"
-        r"|at most|(?:up to|over|under|below|above|unter|über|maior|menor|mayor|до|от|hơn|dưới|trên)(?=\W*$)"
-        r"|exceeds?|between|no (?:more|less|fewer)|never|excluding|except|neither|nor|either|or"
-        r"|(?:a )?(?:minimum|maximum|min|max)(?: of)?(?=\W*$)"
-        r"|weniger|mehr als|höchstens|mindestens|zwischen|maximal|minimal"
-        r"|menos|más de|al menos|como máximo|como mínimo|moins|plus de|plus que|au moins|au plus"
-        r"|mais de|mais que|pelo menos|no máximo|no mínimo|meno|più di|almeno|al massimo|al minimo|maggiore|minore"
-        r"|больше|меньше|более|менее|свыше|минимум|максимум|lebih|kurang|setidaknya|paling|sedikitnya|maksimal"
-        r"|en az|en fazla|en çok|ít nhất|nhiều nhất|tối đa|tối thiểu|أكثر|أقل|أكبر|أصغر|على الأقل|على الأكثر"
-        r"|कम से कम|अधिक से अधिक|ज़्यादा|কমপক্ষে|অন্তত|সর্বোচ্চ|সর্বনিম্ন",
-        "小于|大于|不(?!过)|少于|多于|至少|至多|超过|不足|低于|高于|최소|최대|少なくとも|最大|最小",
-    ),
+    rf"[<>≤≥≦≧±≲≳]|\\(?:leq?|geq?|pm|mp|lt|gt|ne|neq)\b|!=|≠|n['’]t|{_DENIED_TEXT}|{_LIMITS}|\b(?:either|or)\b",
     re.IGNORECASE,
 )
+_LIMITS_AFTER = _words(
+    r"at (?:most|least)|(?:or|and) (?:more|less|fewer|above|over|under|below|higher|lower|greater|up|upwards?)"
+    r"|oder (?:mehr|weniger)|o (?:más|menos|più|meno)|ou (?:plus|moins|mais|menos)|или (?:больше|меньше|более)"
+    r"|atau (?:lebih|kurang)|veya (?:daha )?(?:fazla|az)|hoặc (?:hơn|ít hơn)|fazla|trở lên|trở xuống"
+    r"|से (?:अधिक|कम|ज़्यादा)|(?:এর|র) (?:বেশি|কম)|أو (?:أكثر|أقل)",
+    "以上|以下|未満|未满|以内|より(?:大き|小さ|多|少)|を超え|多个|이상|이하|미만|초과|보다",
+)
 _BOUND_AFTER = re.compile(
-    r"[^\n.;,\d]{0,24}?(?:"
-    + _words(
-        r"at (?:most|least)|(?:or|and) (?:more|less|fewer|above|over|under|below|higher|lower|greater|up|upwards?)"
-        r"|oder (?:mehr|weniger)|o (?:más|menos|più|meno)|ou (?:plus|moins|mais|menos)|или (?:больше|меньше|более)"
-        r"|atau (?:lebih|kurang)|veya (?:daha )?(?:fazla|az)|hoặc (?:hơn|ít hơn)|fazla|trở lên|trở xuống"
-        r"|से (?:अधिक|कम|ज़्यादा)|(?:এর|র) (?:বেশি|কম)|أو (?:أكثر|أقل)",
-        "以上|以下|未満|未满|以内|より(?:大き|小さ|多|少)|を超え|多个|이상|이하|미만|초과|보다",
-    )
-    + r")|\s{0,2}\+(?=\s{0,2}(?:$|[^\W\d_]))|\s{0,2}(?:[a-z]{1,14}\s)?(?:minimum|maximum)\b|[^\n.;,\d]{0,24}?"
-    + _TAKEN_BACK,
+    rf"[^\n.;,\d]{{0,24}}?(?:{_LIMITS_AFTER}|{_TAKEN_BACK})"
+    r"|\s{0,2}\+(?=\s{0,2}(?:$|[^\W\d_]))|\s{0,2}(?:[a-z]{1,14}\s)?(?:minimum|maximum)\b",
     re.IGNORECASE,
+)
+_SAYS_OTHERWISE = re.compile(
+    rf"{_DENIED_TEXT}|{_LIMITS}|{_LIMITS_AFTER}|{_TAKEN_BACK}|\b(?:wrong|incorrect)\b", re.IGNORECASE
 )
 _OPERATED = re.compile(
     r"(?:[√∛]|\b(?:sqrt|root of|log|ln|lg|sin|cos|tan|cot|exp|arcsin|arccos|arctan|factorial of|abs)\b"
@@ -110,3 +110,8 @@ def bounded_before(text: str) -> bool:
 def bounded_after(text: str) -> bool:
     """Whether the words after a figure make it a bound, deny it, or apply something to it."""
     return bool(_BOUND_AFTER.match(text) or _SQUARED.match(text))
+
+
+def says_otherwise(text: str) -> bool:
+    """Whether a text says of what stands in it that it is a bound, or not the answer."""
+    return bool(_SAYS_OTHERWISE.search(text))

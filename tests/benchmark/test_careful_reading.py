@@ -276,6 +276,54 @@ OF_THEIR_OWN: list[tuple[str, str | None, tuple[str, ...]]] = [
     ("Answer: Yes, it is.", "A", ("Yes", "No")),
 ]  # fmt: skip
 
+PROCESSES: list[tuple[str, str | None]] = [
+    ("Respiration (B) is the process.\nAnswer: Respiration", "B"), ("Answer: B) respiration", "B"),
+    ("Answer: Option B: Respiration.", "B"), ("The process is respiration.", None),
+    ("Answer: It's respiration.", "B"), ("Answer: respiration, because it uses oxygen", "B"),
+    ("Answer: Photosynthesis or respiration", None), ("Answer: cellular respiration", None),
+    ("Answer: B.Respiration", "B"), ("Answer: B-Respiration", "B"), ("Answer:B", "B"), ("Answer:\tB", "B"),
+    ("answer : b", "B"), ("ANSWER IS B", "B"), ("Ans: B", "B"), ("ans) B", "B"), ("A: B", None),
+    ("Answer: B)", "B"), ("Answer: B >", "B"), ("Answer -> B", "B"), ("Answer=>B", "B"), ("Answer is B!!", "B"),
+    ("Answer: BB", None), ("Answer: AB", None), ("Answer: Bravo", None), ("Answer: B1", None), ("Answer: E", None),
+    ("Answer: Z", None), ("Answer: 1", None), ("Answer: ب", "B"),
+    ("1) A - wrong\n2) B - correct\n3) C - wrong\n4) D - wrong\nSo the answer: B", "B"),
+    ("Option A is wrong because it needs light. Option B is right. Option C makes alcohol.\nAnswer: option B", "B"),
+    ("B is the answer because A, C and D are not processes of breathing.", "B"),
+    ("It can't be A. It can't be C. It can't be D. So B.", "B"),
+    ("I'd eliminate A and D. Between B and C, B fits better.", None),
+    ("I'd eliminate A and D. Between B and C, I choose B.", "B"),
+    ("My first thought was A, but the correct answer is B.", "B"),
+    ("Initially I answered A. Final answer: B", "B"), ("Answer: A\n\nOn reflection, the answer is B.", "B"),
+    ("Answer: A\n\nHmm, actually I think it's B.", "B"), ("Answer: B\n\nA would be wrong.", "B"),
+    ("Answer: B\n\nLet me double check A: no.\nSo B stands.", "B"), ("The answer is B; not A.", "B"),
+    ("The answer is either A or B.", None), ("The answer is A or B, most likely B.", None),
+    ("Answer: most likely B", "B"), ("Answer: B (most likely)", "B"), ("Answer: perhaps B", "B"),
+    ("Answer: B?", "B"), ("Answer: B/C", None), ("Answer: B+C", None), ("Answer: A,B", None),
+    ("Answer: A B", None), ("Answer: [A, B]", None), ("Answer: ['B']", "B"), ("{\"answer\": [\"B\"]}", "B"),
+    ("{\"answer\": {\"letter\": \"B\", \"text\": \"Respiration\"}}", "B"),
+    ("{\"answer\": \"B. Respiration\"}", "B"), ("{\"answer\": \"Respiration\"}", "B"),
+    ("{\"answer\":\"A\"}\n{\"answer\":\"B\"}", "B"), ("{\"Answer\": \"B\"}", "B"), ("answer: \"B\"", "B"),
+    ("answer: 'b'", "B"), ("- answer: B\n- confidence: 80", "B"),
+    ("La respuesta correcta es la opción B) Respiration, porque A es incorrecta.", "B"),
+    ("Die Antwort ist B, weil A falsch ist.", "B"), ("La bonne réponse est B car A est fausse.", "B"),
+    ("Правильный ответ B, потому что A неверно.", "B"), ("答案是B，因为A是错的。", "B"),
+    ("正解はBです。Aは間違いです。", "B"), ("정답은 B입니다. A는 틀렸습니다.", "B"),
+    ("A resposta é B porque A está errada.", "B"), ("La risposta è B perché A è sbagliata.", "B"),
+    ("Jawabannya B karena A salah.", "B"), ("Cevap B çünkü A yanlış.", "B"), ("Đáp án là B vì A sai.", "B"),
+    ("الإجابة B لأن A خاطئة", "B"), ("उत्तर B है क्योंकि A गलत है।", "B"), ("উত্তর B কারণ A ভুল।", "B"),
+    ("Die Antwort ist A oder B.", None), ("La réponse est A ou B.", None), ("La respuesta es A o B.", None),
+    ("Ответ: A или B", None), ("答案是A或B。", None), ("答えはAまたはBです。", None),
+    ("정답은 A 또는 B입니다.", None), ("A resposta é A ou B.", None), ("La risposta è A o B.", None),
+    ("Jawabannya A atau B.", None), ("Cevap A veya B.", None), ("Đáp án là A hoặc B.", None),
+    ("الإجابة A أو B", None), ("उत्तर A या B है।", None), ("উত্তর A বা B", None),
+    ("Die Antwort ist weder A noch B.", None), ("La respuesta no es ni A ni B.", None),
+    ("La réponse n'est ni A ni B.", None), ("Ответ ни A, ни B.", None), ("答案既不是A也不是B。", None),
+    ("Antwort: Keine der Optionen", None), ("Respuesta: ninguna de las anteriores", None), ("Answer: none", None),
+    ("Answer: N/A", None), ("Answer: -", None), ("Answer:", None), ("Answer: ___", None),
+    ("Answer: <letter>", None), ("Answer: [your answer]", None),
+]  # fmt: skip
+"""A reply about four processes of life, of which B is respiration."""
+
 TEXTS: list[tuple[str, str, int]] = [
     ("Answer: Paris", "Paris", 1), ("Answer: paris", "Paris", 0), ("Answer: Paris.", "Paris", 1),
     ("Answer: \"Paris\"", "Paris", 1), ("Answer: **Paris**", "Paris", 1), ("**Answer:** Paris", "Paris", 1),
@@ -359,6 +407,16 @@ MATHS: list[tuple[str, str, int]] = [
     ("\\boxed{\\emptyset}", "\\emptyset", 1), ("\\boxed{\\varnothing}", "\\emptyset", 1),
     ("\\boxed{10:30}", "10:30", 1), ("\\boxed{\\text{Tuesday}}", "Tuesday", 1),
     ("\\boxed{\\left(\\frac{1}{2},3\\right)}", "(0.5,3)", 1), ("\\boxed{(1, 2), (3, 4)}", "(3,4),(1,2)", 1),
+    ("Answer: 5 ± 1", "5", 0), ("Answer: at least 5", "5", 0), ("Answer: more than 5", "5", 0),
+    ("Answer: 5 or more", "5", 0), ("Answer: between 5 and 6", "5", 0), ("Answer: 5-6", "5", 0),
+    ("Answer: 5 to 6", "5", 0), ("Answer: 5, 6", "5", 0), ("Answer: 5 and 6", "5", 0), ("Answer: 5; 6", "5", 0),
+    ("Answer: (5, 6)", "5", 0), ("Answer: 5 is wrong", "5", 0), ("Answer: not 5", "5", 0),
+    ("Answer: x < 5", "5", 0), ("Answer: x = 5 or x = 6", "5", 0), ("Answer: 5x", "5", 0),
+    ("Answer: 5 + C", "5", 0), ("Answer: 5k", "5", 0), ("Answer: 5!", "5", 0), ("Answer: -5", "5", 0),
+    ("Answer: minus 5", "5", 0), ("Answer: 5i", "5", 0), ("Answer: 5^2", "5", 0), ("Answer: \\ge 5", "5", 0),
+    ("Answer: \\sqrt{5}", "5", 0), ("Answer: 5.0001", "5", 0), ("Answer: 5e1", "5", 0), ("Answer: 0.5", "5", 0),
+    ("Answer: f(5)", "5", 0), ("Answer: 5 mod 7", "5", 0), ("Answer: 5 R 1", "5", 0),
+    ("Answer: \\text{not } 5", "5", 0), ("Answer: 5 \\text{ or } 6", "5", 0), ("Answer: 5:6", "5", 0),
 ]  # fmt: skip
 
 
@@ -373,7 +431,8 @@ def test_numbers() -> None:
 
 
 def test_choices() -> None:
-    cases = [*((*case, CITIES) for case in CHOICES), *OF_THEIR_OWN]
+    life = ("Photosynthesis", "Respiration", "Fermentation", "Osmosis")
+    cases = [*((*case, CITIES) for case in CHOICES), *((*case, life) for case in PROCESSES), *OF_THEIR_OWN]
     read = [(case, Grader("choice").answer(case[0], Item("i", "Which?", None, case[2]))) for case in cases]
     assert not [(case, letter) for case, letter in read if letter != case[1]]
 

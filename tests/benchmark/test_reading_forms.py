@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from reply_forms import CONFLICTS, CUES, ENGLISH_FORMS, LETTER_FORMS, NUMBER_FORMS, TAILS, fill, replies
+from reply_forms import CONFLICTS, CUES, ENGLISH_FORMS, LETTER_FORMS, NO_NUMBER, NUMBER_FORMS, TAILS, fill, replies
 
 from pipeline.benchmark.grading import Grader
 from pipeline.benchmark.items import Item
@@ -149,7 +149,7 @@ def test_wrong_answers_to_real_items_are_never_right(shared_path: Path, monkeypa
     assert "reply_forms" in sys.modules
 
 
-ANSWERS = {"choice": ("B", "C"), "numeric": ("42", "57"), "exact": ("Paris", "Lima"), "math": ("\\frac{1}{2}", "x+3")}
+ANSWERS = {"choice": ("A", "B"), "numeric": ("42", "57"), "exact": ("Paris", "Lima"), "math": ("\\frac{1}{2}", "x+3")}
 """Two different answers of each grading."""
 WRAPPINGS = ["{}", "**{}**", "`{}`", "${}$", "\\boxed{{{}}}", "\\text{{{}}}", "*{}*", "[{}]", '"{}"', "<b>{}</b>"]
 OF_TEXT = frozenset(WRAPPINGS) - {"[{}]", "\\text{{{}}}"}
@@ -190,3 +190,10 @@ def test_two_answers_at_once_are_none(grading: str, language: str) -> None:
     first, second = ANSWERS[grading]
     texts = [cue.format(both.format(first, second)) for cue in CUES[language] for both in JOINED]
     assert not [(text, gold) for text in texts for gold in (first, second) if right(grading, text, gold)]
+
+
+@pytest.mark.parametrize(
+    ("grading", "gold"), [("numeric", "17"), ("math", "17"), ("math", "\\frac{1}{2}"), ("exact", "17")]
+)
+def test_what_denies_or_bounds_an_answer_is_not_it(grading: str, gold: str) -> None:
+    assert not [form for form in NO_NUMBER if right(grading, form.format(gold), gold)]
