@@ -179,6 +179,7 @@ NUMBERS: list[tuple[str, str | None]] = [
     ("<|channel|>final<|message|>Answer: 42<|return|>", "42"), ("Answer: 42<|return|>", "42"),
     ("analysisI think 40assistantfinalAnswer: 42", "42"), ("<think>40", None), ("40</think>Answer: 42", "42"),
     ("Answer: 42</s>Answer: 43", "42"), ("Answer: 42<eos>Answer: 43", "42"),
+    ("So the answer is *42*", "42"), ("Answer: *42* (Confidence: 80)", "42"),
 ]  # fmt: skip
 """A reply and its number; None where it commits to no single one."""
 
@@ -255,6 +256,7 @@ CHOICES: list[tuple[str, str | None]] = [
     ("Answer: \\textbf{Lima}", "C"), ("Answer: *Lima*", "C"), ("Answer: _Lima_", "C"),
     ("I analysed it and C is correct.", "C"),
     ("Having gone through them.\nC is clearly the right answer here.\nIt fits.", "C"),
+    ("The answer choices are A. Rome and B. Paris.", None), ("Answer: not Lima, Oslo", None),
 ]  # fmt: skip
 """A reply about :data:`CITIES` and its letter."""
 
