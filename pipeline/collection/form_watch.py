@@ -15,6 +15,9 @@ from pipeline.models.stopping import RunStopped
 _LOG = logging.getLogger(__name__)
 FIRST_REPLIES = 20
 """Replies of a model in a stage that are looked at."""
+_LOUD, _FEW = 0.05, 3
+"""Share of a stage's replies, and their number, beyond which what was lost is told while the run goes on, as on the
+page: the first run that a newcomer makes once told of one judgement in a thousand, every ten seconds."""
 _QUOTED = 3
 _QUOTED_CHARS = 80
 
@@ -112,11 +115,11 @@ class FormWatch:
         return told
 
     def line(self, most: int = 3) -> str:
-        """The worst (target, stage) so far with what was lost there and how it ends; empty where nothing was."""
+        """The worst (target, stage) so far with what was lost there and how it ends; empty where little was."""
         worst = []
         for where, counts in self.counts.items():
             bad = sum(counts[end] for end in WORDS)
-            if bad:
+            if bad >= _FEW and bad > _LOUD * counts.total():
                 worst.append((bad / counts.total(), where))
         told, quotes = [], self.quotes()
         for _, (target, stage) in sorted(worst, reverse=True)[:most]:

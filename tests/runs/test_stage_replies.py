@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pipeline.errors import StoppedEarly
 from pipeline.evaluation.document import read_estimates
 from pipeline.evaluation.reading import StageReplies
 from pipeline.report import document_tables as tables
+from pipeline.runs.setup import default_config
 from tests.runs.conftest import http_config
 from tests.runs.test_run_over_http import _run
 
@@ -128,3 +130,11 @@ def test_a_judge_that_keeps_no_form_stops_the_run(tmp_path: Path, server: FaultS
     config = http_config(server.url)
     with pytest.raises(StoppedEarly, match=r"judge: 20 of its first 20 replies of stage \w+ .*'A fine answer indeed.'"):
         _run(tmp_path, config, yes=False)
+
+
+def test_a_few_replies_that_were_lost_are_not_called_out_while_the_run_goes_on() -> None:
+    """The count is kept; the line is for what a person would stop for."""
+    for lost, of, said in ((2, 4, False), (4, 200, False), (3, 4, True), (40, 200, True)):
+        watch = FormWatch(default_config(), stops=False)
+        watch.counts["m", "answer"] = Counter({"ok": of - lost, "unread": lost})
+        assert bool(watch.line()) is said, (lost, of)
