@@ -54,8 +54,11 @@ def is_document(text: str, whole: bool, *, named_lines: bool = False) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     first = _loaded(lines[0]) if len(lines) > 1 or whole else None
     if not isinstance(first, dict):
-        # A line that is cut off, or damaged: as it reads as a whole, where there is one.
-        return isinstance(_loaded(text), dict) if whole else len(lines) == 1 or lines[0].strip() in ("{", "[")
+        # A line that is cut off, or damaged: as it reads as a whole, where there is one. A first line of megabytes in a
+        # file of lines is a line.
+        if whole:
+            return isinstance(_loaded(text), dict)
+        return lines[0].strip() in ("{", "[") or (len(lines) == 1 and not named_lines)
     return whole and not named_lines and len(lines) == 1 and bool(row_lists(first))
 
 

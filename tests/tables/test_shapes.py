@@ -309,3 +309,18 @@ def test_one_table_in_every_shape_gives_the_same_numbers(shared_path: Path, caps
     assert shaped.signals == ("gpt", "claude", "gemini")
     graded = table.frame.filter(pl.col("gold").is_not_null())
     assert graded.group_by("model").len()["len"].to_list() == [100, 100, 100]
+
+
+def test_a_first_line_of_megabytes_in_a_file_of_lines_is_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once taken for the beginning of one long document, and refused."""
+    rows = [{"id": k, "gold": k % 2 if k < 20 else None, "judge": (k * 7) % 10 / 10, "text": "x"} for k in range(60)]
+    rows[0]["text"] = "x" * (6 << 20)
+    (tmp_path / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "short.jsonl").write_text("".join(json.dumps({**row, "text": ""}) + "\n" for row in rows))
+    made = [
+        estimate(capsys, tmp_path / name, "--gold", "gold", "--signals", "judge", "--id", "id")
+        for name in ("long.jsonl", "short.jsonl")
+    ]
+    assert made[0] == made[1]
