@@ -19,8 +19,6 @@ run: install
 
 install: $(VENV)/.installed
 
-# PYTEST_ARGS: two files at a time, each whole in one process and in the order of the folders.
-PYTEST_ARGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 

@@ -29,7 +29,9 @@ _WRAPPERS = (r"\(", r"\)", r"\[", r"\]", "$$", "**", "__", "`")
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+", strict=True))
 _SUPERSCRIPT = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]{1,30}")
 _SUBSCRIPT = re.compile("[₀-₉]{1,30}")
-_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]{1,200}?)(?<=\S)\1(?![\w*_{])")
+# Letters beside which a star is no emphasis: 2*3*4, snake_case. Scripts without spaces set it within a word: は*A*です.
+_BESIDE = r"A-Za-z0-9À-ɏͰ-ӿ*_"
+_EMPHASIS = re.compile(rf"(?<![{_BESIDE}])([*_])(?=\S)([^*_\n]{{1,200}}?)(?<=\S)\1(?![{_BESIDE}{{])")
 _MINUS = str.maketrans("−–‐‑➖﹣－⁄∕’×·⋅", "-------//'***")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _QUOTES = {
