@@ -37,8 +37,9 @@ def connected(client: Any, workers: int | None) -> Iterator[Any]:
     logging.getLogger("distributed.batched").setLevel(logging.CRITICAL)
     Client, LocalCluster = import_distributed().Client, import_distributed().LocalCluster
     with _deaf_to_interrupts():
+        # What a worker says of a scheduler that Ctrl-C has stopped is a traceback and no news; lost ones are counted.
         cluster = LocalCluster(
-            n_workers=workers or 2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+            n_workers=workers or 2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
         )
     with cluster, Client(cluster) as own:
         yield own
